@@ -1,0 +1,1 @@
+"""One module a command: parse options, call, hand to a reporter, pick the exit code."""

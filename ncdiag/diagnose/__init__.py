@@ -1,0 +1,1 @@
+"""From measurements to causes; pure functions, thresholds in one place."""

@@ -1,0 +1,1 @@
+"""What hardware should deliver, every number with its derivation."""

@@ -1,0 +1,1 @@
+"""Facts about a host, collected where they lie, and rules over them."""

@@ -1,0 +1,1 @@
+"""The engines that measure a pair of hosts."""

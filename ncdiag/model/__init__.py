@@ -1,0 +1,1 @@
+"""The words of ncdiag: hosts, devices, measurements, expectations, verdicts, units and errors."""

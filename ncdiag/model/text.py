@@ -1,0 +1,20 @@
+"""Text from outside, made safe to print."""
+
+import unicodedata
+
+# Control and format characters (which hold the bidirectional overrides), surrogates, and the two
+# Unicode line breaks: all can move the cursor, hide or reorder what an operator reads.
+_HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def visible(text: str) -> str:
+    """Return ``text`` with every control character written as an escape (ESC as ``x1b``)."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_escape(char) for char in text)
+
+
+def _escape(char: str) -> str:
+    if unicodedata.category(char) in _HIDDEN:
+        return char.encode("unicode_escape", "backslashreplace").decode("ascii")
+    return char

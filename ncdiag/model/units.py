@@ -1,0 +1,78 @@
+"""Durations, sizes and rates as an operator types them, and as ncdiag prints them."""
+
+import re
+
+from ncdiag.model.errors import UsageError
+
+_SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+# Powers of 1024, as in nccl-tests (src/common.cu, parsesize).
+_BYTES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
+# Rates are powers of 1000, as on a NIC's data sheet; the unit is in Gbit/s.
+# The case of the last letter matters: Gb is bits, GB is bytes.
+_PREFIXES = {
+    "": 1e-9,
+    "k": 1e-6,
+    "K": 1e-6,
+    "m": 1e-3,
+    "M": 1e-3,
+    "g": 1.0,
+    "G": 1.0,
+    "t": 1e3,
+    "T": 1e3,
+}
+_GBIT = {
+    prefix + unit: scale * bits
+    for prefix, scale in _PREFIXES.items()
+    for unit, bits in (("bit", 1), ("bit/s", 1), ("b/s", 1), ("bps", 1), ("B/s", 8))
+}
+_NUMBER = r"(\d{1,15}(?:\.\d{1,9})?)"
+
+
+def _parse(text: str, units: dict[str, float] | dict[str, int], what: str, examples: str) -> float:
+    alternatives = "|".join(re.escape(unit) for unit in units)
+    match = re.fullmatch(f"{_NUMBER}({alternatives})", text.strip(), re.ASCII)
+    if match is None:
+        raise UsageError(f"not a {what}: {text!r} (examples: {examples})")
+    return float(match[1]) * units[match[2]]
+
+
+def parse_duration_s(text: str) -> float:
+    """Seconds of ``90s``, ``10m``, ``2h``, ``1d``; raises :class:`UsageError`."""
+    return _parse(text, _SECONDS, "duration", "90s, 10m, 2h, 1d")
+
+
+def parse_size_bytes(text: str) -> int:
+    """Bytes of ``8M`` or ``1G`` (powers of 1024); raises :class:`UsageError`."""
+    return int(_parse(text.upper().removesuffix("B"), _BYTES, "size", "512K, 8M, 1G"))
+
+
+def parse_rate_gbit_per_s(text: str) -> float:
+    """Gbit/s of ``400gbit``, ``500mbit`` or ``50GB/s``; raises :class:`UsageError`."""
+    rate = _parse(text, _GBIT, "rate", "400gbit, 500mbit, 50GB/s")
+    if rate <= 0:
+        raise UsageError(f"a rate must be above zero: {text!r}")
+    return rate
+
+
+def format_rate(gbit_per_s: float | None) -> str:
+    """``478 Mbit/s`` or ``392 Gbit/s``: three significant digits, ``-`` for nothing."""
+    if gbit_per_s is None:
+        return "-"
+    if gbit_per_s < 1:
+        return f"{_three_digits(gbit_per_s * 1000)} Mbit/s"
+    return f"{_three_digits(gbit_per_s)} Gbit/s"
+
+
+def _three_digits(value: float) -> str:
+    decimals = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:.{decimals}f}"
+
+
+def format_duration(seconds: float) -> str:
+    """``42 s``, ``3 min 05 s`` or ``2 h 10 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

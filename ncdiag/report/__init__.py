@@ -1,0 +1,1 @@
+"""Records in, one output format a module."""
