@@ -1,0 +1,160 @@
+"""Child processes of a worker that can be killed at any moment and are replaced by themselves.
+
+A companion is a program that answers requests: its first line on stdout says that it is ready,
+then each line on stdin is answered by one line on stdout. What hangs or crashes lives in there,
+so that it costs one request and never the worker. Nothing heavy is imported here, since companions
+are started before anything else a worker does.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+
+from ncdiag.cluster.fleet.child import Child, ChildError, OutOfTimeError
+
+# A start that takes longer is taken for hung and begun again. Importing torch takes about 4 s on
+# busy cores and far longer from a cold network file system.
+START_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class CompanionSpec:
+    """What to run under ``name``; ``env`` is added to the worker's own environment."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+class CompanionFailed(Exception):  # noqa: N818 - it tells what happened; the caller decides if it is an error
+    """A companion did not answer; the message is the reason in one line."""
+
+
+class _Slot:
+    """The place of one companion: its specification, and the child that fills it now."""
+
+    def __init__(self, spec: CompanionSpec, child: "Future[Child]") -> None:
+        self.spec = spec
+        self.child = child
+        self.busy = threading.Lock()
+
+    def works(self) -> bool:
+        """Whether the child is on its way or alive."""
+        if not self.child.done():
+            return True
+        return self.child.exception() is None and self.child.result().alive()
+
+
+class Companions:
+    """The companions of one worker; every method may be called from any thread."""
+
+    def __init__(self) -> None:
+        # The kernel ends a child with the *thread* that started it (PR_SET_PDEATHSIG in prctl(2)),
+        # so all are started by this one, which lives as long as the worker.
+        self._nursery = ThreadPoolExecutor(max_workers=1, thread_name_prefix="companions")
+        self._slots: dict[str, _Slot] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def ensure(self, spec: CompanionSpec) -> None:
+        """Start the companion, or replace it where it ended or ``spec`` changed; does not wait."""
+        with self._lock:
+            slot = self._slots.get(spec.name)
+            if slot and slot.spec == spec and slot.works():
+                return
+            if slot:
+                self._nursery.submit(_retire, slot.child)
+            self._slots[spec.name] = _Slot(spec, self._start(spec))
+
+    def ready(self, name: str, timeout_s: float) -> bytes:
+        """The companion's first line, waiting up to ``timeout_s``; raises CompanionFailed."""
+        return self._use(name, None, timeout_s)
+
+    def request(self, name: str, payload: bytes, deadline_s: float) -> bytes:
+        """Send one line and return the answering line, within ``deadline_s`` from now.
+
+        Raises CompanionFailed with the reason; the companion and its children are dead then, and
+        another one is starting. Only one that is still starting is left in peace.
+        """
+        if b"\n" in payload:
+            raise ValueError("a request to a companion is one line")
+        return self._use(name, payload, deadline_s)
+
+    def close(self) -> None:
+        """Kill every companion with its children; none can be started afterwards."""
+        with self._lock:
+            self._closed = True
+            slots = list(self._slots.values())
+            self._slots.clear()
+        self._nursery.shutdown(wait=True, cancel_futures=True)
+        for slot in slots:
+            _retire(slot.child)
+
+    def kill(self) -> None:
+        """Kill every companion at once and wait for nothing: the worker is about to end."""
+        self._closed = True
+        for slot in list(self._slots.values()):
+            if slot.child.done() and slot.child.exception() is None:
+                slot.child.result().kill_group()
+
+    def _start(self, spec: CompanionSpec) -> "Future[Child]":
+        if self._closed:
+            raise CompanionFailed(f"{spec.name}: the worker is closing")
+        env = {**os.environ, **spec.env}
+        return self._nursery.submit(Child, spec.name, spec.argv, env)
+
+    def _use(self, name: str, payload: bytes | None, timeout_s: float) -> bytes:
+        end = time.monotonic() + timeout_s
+        slot = self._slots.get(name)
+        if slot is None:
+            raise CompanionFailed(f"no companion is called {name}")
+        if not slot.busy.acquire(timeout=max(0.0, timeout_s)):
+            raise CompanionFailed(f"{name} was busy for {timeout_s:g} s")
+        try:
+            child = slot.child
+            return _exchange(child, payload, end)
+        except OutOfTimeError as error:
+            if error.age_s > START_LIMIT_S or not error.starting:
+                self._replace(slot, child)
+            raise CompanionFailed(f"{name} {error} within {timeout_s:g} s") from None
+        except ChildError as error:
+            self._replace(slot, child)
+            raise CompanionFailed(f"{name} {error}") from None
+        finally:
+            slot.busy.release()
+
+    def _replace(self, slot: _Slot, failed: "Future[Child]") -> None:
+        with contextlib.suppress(ChildError):
+            failed.result().kill()
+        with self._lock:
+            current = self._slots.get(slot.spec.name) is slot and slot.child is failed
+            if current and not self._closed:
+                slot.child = self._start(slot.spec)
+
+
+def _exchange(pending: "Future[Child]", payload: bytes | None, end: float) -> bytes:
+    try:
+        child = pending.result(timeout=max(0.0, end - time.monotonic()))
+    except TimeoutError:
+        raise OutOfTimeError("did not start", starting=True, age_s=0.0) from None
+    except CancelledError:
+        raise ChildError("was replaced") from None
+    hello = child.hello(end)
+    return hello if payload is None else child.ask(payload, end)
+
+
+def _retire(pending: "Future[Child]") -> None:
+    if not pending.cancel():
+        with contextlib.suppress(ChildError):
+            pending.result().kill()
+
+
+@cache
+def companions() -> Companions:
+    """The companions of this process: what a function that runs in a worker calls for."""
+    return Companions()
