@@ -1,0 +1,73 @@
+"""What a sweep ends with on the terminal: the culprits, what to do, and one line of verdict."""
+
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ncdiag.model.verdict import Culprit, SweepReport, Verdict
+from ncdiag.report import describe
+from ncdiag.report.node_lists import fold
+from ncdiag.report.presentable import presentable
+
+_STYLES = {
+    Verdict.HEALTHY: "bold green",
+    Verdict.FAULTY: "bold red",
+    Verdict.INCONCLUSIVE: "bold yellow",
+}
+_CULPRITS = 20
+
+
+def render_terminal(report: SweepReport, console: Console, directory: Path) -> None:
+    """Print the sweep's result; everything else is in the report under ``directory``.
+
+    Node lists are never wrapped by us, so that they can be copied whole.
+    """
+    report = presentable(report)
+    diagnosis = report.diagnosis
+    if diagnosis.culprits:
+        console.print(_culprits(diagnosis.culprits))
+    for nodes, reason in describe.unreachable(report):
+        _say(console, "unreachable", f"{nodes}: {reason}")
+    for one in diagnosis.contention:
+        _say(console, "contention", describe.contention(one))
+    for note in (describe.untested(report), *diagnosis.notes):
+        if note:
+            _say(console, "note", note)
+    _say(console, "measured", describe.measured(report))
+    _say(console, "yardstick", describe.yardstick(report))
+    _say(console, "report", str(directory / "report.html"))
+    if diagnosis.isolate:
+        _say(console, "isolate", fold(diagnosis.isolate))
+    line = Text(f"{diagnosis.verdict.upper()}: ", style=_STYLES[diagnosis.verdict])
+    line.append(describe.verdict(report), style="default")
+    console.print(line, soft_wrap=True)
+
+
+def _culprits(culprits: tuple[Culprit, ...]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False)
+    table.add_column("culprit", max_width=26, overflow="fold")
+    table.add_column("of expected", justify="right", no_wrap=True)
+    table.add_column("sure", justify="right", no_wrap=True)
+    table.add_column("why, and what next", overflow="fold", ratio=1)
+    for one in culprits[:_CULPRITS]:
+        why = Text(one.reason)
+        if one.next:
+            why.append(f"\n-> {one.next}", style="dim")
+        table.add_row(
+            Text(describe.culprit(one), style="bold"),
+            describe.percent(one.efficiency),
+            describe.percent(one.confidence),
+            why,
+        )
+    if len(culprits) > _CULPRITS:
+        table.caption = f"+{len(culprits) - _CULPRITS} more in the report"
+    return table
+
+
+def _say(console: Console, what: str, text: str) -> None:
+    line = Text(f"{what:<12}", style="bold")
+    line.append(text, style="default")
+    console.print(line, soft_wrap=True, highlight=False)

@@ -1,0 +1,65 @@
+"""Writes the report directory: each file whole, or not at all."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ncdiag.model.errors import NcdiagError
+from ncdiag.model.text import visible
+from ncdiag.model.verdict import SweepReport
+from ncdiag.report.presentable import presentable
+
+
+def write_all(report: SweepReport, directory: Path) -> None:
+    """Write every file of the report into ``directory``, which is made where it is missing.
+
+    What programs and tickets need comes first, the picture last. Files of an earlier report are
+    replaced one by one; an interrupted write leaves the old file. Raises :class:`NcdiagError`
+    with one line where a file cannot be written.
+    """
+    report = presentable(report)
+    for name, render in _renderers().items():
+        content = render(report)
+        data = content.encode() if isinstance(content, str) else content
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            _replace(directory / name, data)
+        except OSError as error:
+            where = visible(str(directory / name))
+            raise NcdiagError(f"cannot write {where}: {error.strerror or error}") from error
+
+
+def _renderers() -> Mapping[str, Callable[[SweepReport], str | bytes]]:
+    # Some of these import matplotlib, numpy or jinja2, which only the writing command needs.
+    from ncdiag.report import (
+        heatmap,
+        html,
+        json_report,
+        links_csv,
+        node_lists,
+        prometheus,
+        summary,
+    )
+
+    return {
+        "hosts.isolate.txt": lambda report: node_lists.render(report.diagnosis.isolate),
+        "hosts.good.txt": lambda report: node_lists.render(report.diagnosis.good),
+        "summary.txt": summary.render,
+        "report.json": json_report.render,
+        "links.csv": links_csv.render,
+        "metrics.prom": prometheus.render,
+        "report.html": html.render,
+        "heatmap.png": heatmap.render,
+    }
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Put ``data`` at ``path`` in one step; whoever reads meanwhile sees the old file whole."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with unfinished.open("wb") as file:
+            file.write(data)
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
