@@ -1,0 +1,1 @@
+"""A cluster on one machine: network namespaces as hosts, for trying and testing ncdiag."""
