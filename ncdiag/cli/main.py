@@ -1,0 +1,108 @@
+"""The ``ncdiag`` command: its commands, its errors and its exit codes.
+
+``run`` is the only place where an error becomes a line on stderr and an exit code.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from typer.exceptions import TyperException
+from typer.main import get_command
+
+import ncdiag
+from ncdiag.cli.doctor import doctor
+from ncdiag.model.errors import ExitCode, NcdiagError
+from ncdiag.model.text import visible
+
+DEBUG_VARIABLE = "NCDIAG_DEBUG"
+
+app = typer.Typer(
+    name="ncdiag",
+    add_completion=False,
+    rich_markup_mode="markdown",  # rich's own markup would swallow gpu[001-008]
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 nothing is wrong, 1 something is wrong, 2 used wrongly, "
+    "3 it could not be decided, 130 interrupted.",
+)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer's signature of a callback
+    if wanted:
+        typer.echo(f"ncdiag {ncdiag.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def ncdiag_command(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Find bad network links and hosts in GPU clusters."""
+
+
+app.command()(doctor)
+
+
+def main() -> NoReturn:
+    """Run the command that stands on the command line, and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A terminal that cannot show a character must not end the command.
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code; every error is one line on stderr."""
+    try:
+        code = get_command(app).main(list(arguments), prog_name="ncdiag", standalone_mode=False)
+        sys.stdout.flush()
+    except NcdiagError as error:
+        return _fail(f"{error}", error.exit_code)
+    except TyperException as error:
+        return _fail(_usage(error), ExitCode.USAGE)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output is gone; what Python still holds back goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.UNDECIDED
+    except Exception as error:  # noqa: BLE001 - the last resort: a bug, told in one line
+        return _fail(_bug(error), ExitCode.UNDECIDED)
+    return int(code or ExitCode.DONE)
+
+
+def _fail(message: str, code: ExitCode) -> ExitCode:
+    one_line = visible(" ".join(message.split()))
+    print(f"ncdiag: {one_line}", file=sys.stderr)  # noqa: T201 - the one line of an error
+    return code
+
+
+def _usage(error: TyperException) -> str:
+    """What was wrong with the command line, and where its help is."""
+    message = error.format_message().strip().removesuffix(".")
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "ncdiag"
+    return f"{message[:1].lower()}{message[1:]}; see '{command} --help'"
+
+
+def _bug(error: Exception) -> str:
+    if os.environ.get(DEBUG_VARIABLE):
+        traceback.print_exc()
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"internal error: {type(error).__name__}: {error} "
+        f"({Path(frame.filename).name}:{frame.lineno}); this is a bug in ncdiag: "
+        f"report it with what {DEBUG_VARIABLE}=1 prints"
+    )

@@ -1,0 +1,190 @@
+"""The options that several commands share, each with its fixed name, its parser and its help."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ncdiag.model.errors import UsageError
+from ncdiag.model.units import parse_duration_s
+
+_HOSTS = "Hosts and how to reach them"
+_MEASURING = "Measuring"
+_OUTPUT = "Output"
+
+
+class OutputFormat(StrEnum):
+    """How a command that lists things prints them."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Mode(StrEnum):
+    """Which pairs a sweep measures."""
+
+    FULL = "full"
+    QUICK = "quick"
+
+
+def _as_parameter(parse: Callable[[str], float]) -> Callable[[str], float]:
+    """A parser whose complaint names the option."""
+
+    def parser(text: str) -> float:
+        try:
+            return parse(text)
+        except UsageError as error:
+            raise typer.BadParameter(f"{error}") from None
+
+    return parser
+
+
+def _parse_share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise UsageError(f"{text!r} is no share of what is expected; above 0 and up to 1, as 0.8")
+    return share
+
+
+Nodes = Annotated[
+    str | None,
+    typer.Option(
+        "--nodes",
+        metavar="FILE|SET",
+        rich_help_panel=_HOSTS,
+        help="The hosts: a hosts file, else a node set such as gpu[001-128,130]; "
+        "- is standard input. Inside a Slurm allocation it may be left out.",
+    ),
+]
+Launcher = Annotated[
+    str,
+    typer.Option(
+        "--launcher",
+        metavar="NAME",
+        rich_help_panel=_HOSTS,
+        help="How workers are started: ssh, local (loopback addresses only), or auto.",
+    ),
+]
+SshOption = Annotated[
+    list[str],
+    typer.Option(
+        "--ssh-option",
+        metavar="OPTION",
+        rich_help_panel=_HOSTS,
+        help="Passed to ssh as one argument, such as -oPort=2222. Repeatable.",
+    ),
+]
+RemotePython = Annotated[
+    str | None,
+    typer.Option(
+        "--remote-python",
+        metavar="PATH",
+        rich_help_panel=_HOSTS,
+        help="The Python that has ncdiag on each host (default: the path of this one).",
+    ),
+]
+RemoteSetup = Annotated[
+    str | None,
+    typer.Option(
+        "--remote-setup",
+        metavar="FILE",
+        rich_help_panel=_HOSTS,
+        help="A shell file on each host, sourced before Python starts.",
+    ),
+]
+DriverAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--driver-address",
+        metavar="ADDRESS",
+        rich_help_panel=_HOSTS,
+        help="This machine's address as the hosts reach it (default: found by itself).",
+    ),
+]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine", metavar="NAME", rich_help_panel=_MEASURING, help="What measures: torch."
+    ),
+]
+SweepMode = Annotated[
+    Mode,
+    typer.Option(
+        "--mode",
+        rich_help_panel=_MEASURING,
+        help="full measures every pair; quick measures each host once, and suspects again.",
+    ),
+]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        "--budget",
+        metavar="DURATION",
+        parser=_as_parameter(parse_duration_s),
+        rich_help_panel=_MEASURING,
+        help="Stop in time, and say what was not measured: 90s, 10m, 2h.",
+    ),
+]
+FaultyBelow = Annotated[
+    float,
+    typer.Option(
+        "--faulty-below",
+        metavar="SHARE",
+        parser=_as_parameter(_parse_share),
+        rich_help_panel=_MEASURING,
+        help="A link below this share of its expectation is faulty.",
+    ),
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        "--resume",
+        metavar="DIR",
+        rich_help_panel=_MEASURING,
+        help="Continue the interrupted sweep whose report directory this is.",
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        rich_help_panel=_MEASURING,
+        help="Print the plan and the commands that would start the workers; start nothing.",
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        metavar="DIR",
+        rich_help_panel=_OUTPUT,
+        help="The report directory (default: a dated folder under reports/).",
+    ),
+]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", rich_help_panel=_OUTPUT, help="Write into a directory that is not empty."
+    ),
+]
+Format = Annotated[
+    OutputFormat,
+    typer.Option("--format", rich_help_panel=_OUTPUT, help="What goes to standard output."),
+]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", rich_help_panel=_OUTPUT, help="Say more about what is going on."),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", rich_help_panel=_OUTPUT, help="Say nothing but results and errors."),
+]
+NoColor = Annotated[
+    bool,
+    typer.Option("--no-color", rich_help_panel=_OUTPUT, help="Print without colours."),
+]
