@@ -5,16 +5,25 @@ All pairs of a round share no host, so they can be measured at the same time.
 
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-T = TypeVar("T")
+from ncdiag.model.measurement import PairKey
 
 # Partners that a suspect meets in `quick` besides its first: a host is isolated only on evidence
 # with two different partners, and the first may itself be the bad one.
 SECOND_OPINIONS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Disjoint pairs on one rail, measured at the same time; rounds count from 0."""
+
+    number: int
+    rail: int
+    pairs: tuple[PairKey, ...]
 
 
 def full_rounds(hosts: int) -> Iterator[NDArray[np.int32]]:
@@ -40,14 +49,37 @@ def full_round_count(hosts: int) -> int:
     return 0 if hosts < 2 else hosts - 1 + hosts % 2
 
 
-def quick_matching(hosts: int, seed: int) -> NDArray[np.int32]:
-    """One perfect matching of host indices, drawn by ``seed`` so that leaves mix: ``(pairs, 2)``.
+def full(hosts: Sequence[str], rails: Mapping[str, int]) -> Iterator[Round]:
+    """Rounds in which every pair of hosts meets once on each rail that both have.
 
-    The smaller index stands first. Of an odd number one host is in no pair: it meets its partners
-    through :func:`second_opinions`, when it is known who is fit to be one.
+    ``rails`` is the number of NICs of each host (one where it is not named). Each matching is
+    measured on rail 0, then on rail 1 and so on, as rounds of their own.
     """
-    order = np.array(_drawn(range(hosts), seed), dtype=np.int32)
-    return np.sort(order[: hosts - hosts % 2].reshape(-1, 2), axis=1)
+    matchings = (
+        [(hosts[first], hosts[second]) for first, second in pairs.tolist()]
+        for pairs in full_rounds(len(hosts))
+    )
+    return _on_each_rail(matchings, rails, 0)
+
+
+def quick(hosts: Sequence[str], rails: Mapping[str, int], seed: int) -> Iterator[Round]:
+    """One perfect matching, drawn by ``seed`` so that leaves mix, on each rail.
+
+    Of an odd number one host is left over (see :func:`left_over`); it meets its partner through
+    :func:`second_opinions`, when it is known who is fit to be one.
+    """
+    order = _drawn(hosts, seed)
+    place = {host: number for number, host in enumerate(hosts)}
+    pairs = [
+        (min(pair, key=place.__getitem__), max(pair, key=place.__getitem__))
+        for pair in zip(order[::2], order[1::2], strict=False)
+    ]
+    return _on_each_rail([pairs], rails, 0)
+
+
+def left_over(hosts: Sequence[str], seed: int) -> str | None:
+    """Name the host without a partner in :func:`quick` (``None`` for an even number)."""
+    return _drawn(hosts, seed)[-1] if len(hosts) % 2 else None
 
 
 def second_opinions(
@@ -55,24 +87,28 @@ def second_opinions(
     proven: Sequence[str],
     *,
     leaf_of: Mapping[str, str | None],
-    already: Collection[frozenset[str]] = (),
+    already: Collection[frozenset[str]],
+    rails: Mapping[str, int],
+    first_number: int = 0,
     seed: int = 0,
-) -> list[list[tuple[str, str]]]:
-    """Rounds of disjoint (suspect, partner) in which each suspect meets two proven partners.
+) -> Iterator[Round]:
+    """Rounds in which each suspect meets two partners that are already known to be good.
 
     ``already`` holds the pairs that have met and need not meet again. Partners on another leaf are
     preferred, and those with the fewest guests so far. With few proven hosts there are more rounds,
-    and a suspect that has met all of them gets fewer partners. A host without any result, such as
-    the one left over by :func:`quick_matching`, may stand among the ``suspects`` too.
+    and a suspect that has met all of them gets fewer partners. ``suspects`` may hold the host
+    that :func:`quick` left over.
     """
+    suspects = [host for host in dict.fromkeys(suspects) if host not in set(proven)]
+    hosts_order = _drawn(proven, seed)
     met = set(already)
-    guests = dict.fromkeys(_drawn(proven, seed), 0)
-    missing = {host: SECOND_OPINIONS for host in suspects if host not in guests}
+    guests = dict.fromkeys(hosts_order, 0)
+    missing = dict.fromkeys(suspects, SECOND_OPINIONS)
     matchings: list[list[tuple[str, str]]] = []
     while True:
         matching = _matching(missing, guests, leaf_of, met)
         if not matching:
-            return matchings
+            return _on_each_rail(matchings, rails, first_number)
         for suspect, partner in matching:
             met.add(frozenset((suspect, partner)))
             guests[partner] += 1
@@ -100,8 +136,28 @@ def _matching(
     return matching
 
 
-def _drawn(hosts: Sequence[T], seed: int) -> list[T]:
+def _drawn(hosts: Sequence[str], seed: int) -> list[str]:
     """Return ``hosts`` in an order drawn by ``seed``."""
     order = list(hosts)
     random.Random(seed).shuffle(order)  # noqa: S311 (a reproducible order, no secret)
     return order
+
+
+def _on_each_rail(
+    matchings: Iterator[list[tuple[str, str]]] | list[list[tuple[str, str]]],
+    rails: Mapping[str, int],
+    first_number: int,
+) -> Iterator[Round]:
+    """Turn each matching into one round a rail, leaving out who has no NIC there."""
+    number = first_number
+    most = max(rails.values(), default=1)
+    for matching in matchings:
+        for rail in range(most):
+            pairs = tuple(
+                PairKey(first, second, rail)
+                for first, second in matching
+                if rail < min(rails.get(first, 1), rails.get(second, 1))
+            )
+            if pairs:
+                yield Round(number, rail, pairs)
+                number += 1

@@ -7,9 +7,11 @@ import pytest
 
 from ncdiag.measure.schedule import (
     SECOND_OPINIONS,
+    full,
     full_round_count,
     full_rounds,
-    quick_matching,
+    left_over,
+    quick,
     second_opinions,
 )
 
@@ -48,14 +50,36 @@ def test_fewer_than_two_hosts_have_no_round(hosts: int) -> None:
     assert full_round_count(hosts) == 0
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 7, 8, 33])
+def test_each_matching_is_measured_on_every_rail_in_turn() -> None:
+    rounds = list(full(["a", "b", "c", "d"], dict.fromkeys("abcd", 2)))
+    assert [(r.number, r.rail) for r in rounds] == [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)]
+    for even, odd in zip(rounds[::2], rounds[1::2], strict=True):
+        assert [p[:2] for p in even.pairs] == [p[:2] for p in odd.pairs]
+    assert len({p for r in rounds for p in r.pairs}) == 12
+
+
+def test_a_host_with_one_nic_is_left_out_of_the_second_rail() -> None:
+    rounds = list(full(["a", "b", "c"], {"a": 2, "b": 2, "c": 1}))
+    assert [p for r in rounds if r.rail == 1 for p in r.pairs] == [("a", "b", 1)]
+    assert sum(len(r.pairs) for r in rounds if r.rail == 0) == 3
+
+
+@pytest.mark.parametrize("count", [2, 7, 8, 33])
 def test_quick_is_one_matching_that_depends_on_the_seed_only(count: int) -> None:
-    pairs = quick_matching(count, seed=4)
-    assert (pairs[:, 0] < pairs[:, 1]).all()
-    assert len(set(pairs.flat)) == pairs.size == 2 * (count // 2)
-    assert set(pairs.flat) <= set(range(count))
-    assert np.array_equal(pairs, quick_matching(count, seed=4))
-    assert count < 7 or not np.array_equal(pairs, quick_matching(count, seed=5))
+    hosts = [f"h{number}" for number in range(count)]
+    (only,) = quick(hosts, {}, seed=4)
+    seated = Counter(host for pair in only.pairs for host in pair[:2])
+    over = left_over(hosts, seed=4)
+    assert set(seated.values()) == {1}
+    assert set(seated) == set(hosts) - {over}
+    assert (over is None) == (count % 2 == 0)
+    assert list(quick(hosts, {}, seed=4)) == [only]
+    assert count < 8 or list(quick(hosts, {}, seed=5)) != [only]
+
+
+def test_quick_measures_its_matching_on_each_rail() -> None:
+    rounds = list(quick(["a", "b"], {"a": 2, "b": 2}, seed=0))
+    assert [(r.number, r.rail) for r in rounds] == [(0, 0), (1, 1)]
 
 
 def _leaves(hosts: list[str]) -> dict[str, str | None]:
@@ -67,38 +91,39 @@ def test_each_suspect_meets_two_proven_partners_it_has_not_met_on_another_leaf()
     suspects, proven = hosts[:3], hosts[3:]
     already = {frozenset(("h0", "h3")), frozenset(("h1", "h2"))}
     leaf_of = _leaves(hosts)
-    rounds = second_opinions(suspects, proven, leaf_of=leaf_of, already=already)
-    pairs = [pair for matching in rounds for pair in matching]
-    assert len(rounds) == 2
-    assert Counter(suspect for suspect, _ in pairs) == dict.fromkeys(suspects, SECOND_OPINIONS)
-    assert len({frozenset(pair) for pair in pairs} - already) == len(pairs)
-    for suspect, partner in pairs:
-        assert partner in proven
-        assert leaf_of[suspect] != leaf_of[partner]
-    for matching in rounds:
-        assert max(Counter(host for pair in matching for host in pair).values()) == 1
-    assert rounds == second_opinions(suspects, proven, leaf_of=leaf_of, already=already)
+    rounds = list(
+        second_opinions(
+            suspects, proven, leaf_of=leaf_of, already=already, rails={}, first_number=5
+        )
+    )
+    pairs = [pair for r in rounds for pair in r.pairs]
+    assert [r.number for r in rounds] == [5, 6]
+    assert Counter(pair.first for pair in pairs) == dict.fromkeys(suspects, SECOND_OPINIONS)
+    assert len({frozenset(pair[:2]) for pair in pairs} - already) == len(pairs)
+    for pair in pairs:
+        assert pair.second in proven
+        assert leaf_of[pair.first] != leaf_of[pair.second]
+    for r in rounds:
+        assert max(Counter(host for pair in r.pairs for host in pair[:2]).values()) == 1
 
 
 def test_few_proven_partners_mean_more_rounds_and_fewer_opinions() -> None:
-    rounds = second_opinions(["a", "b", "c"], ["p"], leaf_of={}, seed=1)
-    assert [len(matching) for matching in rounds] == [1, 1, 1]
-    assert {suspect for [(suspect, _)] in rounds} == {"a", "b", "c"}
+    rounds = list(
+        second_opinions(["a", "b", "c"], ["p"], leaf_of={}, already=set(), rails={}, seed=1)
+    )
+    assert [len(r.pairs) for r in rounds] == [1, 1, 1]
+    assert {r.pairs[0].first for r in rounds} == {"a", "b", "c"}
 
 
 def test_nobody_proven_or_nobody_suspected_means_no_round() -> None:
-    assert second_opinions(["a"], [], leaf_of={}) == []
-    assert second_opinions([], ["p"], leaf_of={}) == []
+    assert list(second_opinions(["a"], [], leaf_of={}, already=set(), rails={})) == []
+    assert list(second_opinions([], ["p"], leaf_of={}, already=set(), rails={})) == []
 
 
 def test_the_same_leaf_is_used_when_there_is_no_other() -> None:
-    rounds = second_opinions(["a"], ["p", "q"], leaf_of=dict.fromkeys("apq", "one"))
-    assert {partner for [(_, partner)] in rounds} == {"p", "q"}
-
-
-def test_guests_are_spread_over_the_proven_hosts() -> None:
-    suspects = [f"s{number}" for number in range(8)]
-    proven = [f"p{number}" for number in range(16)]
-    rounds = second_opinions(suspects, proven, leaf_of={})
-    guests = Counter(partner for matching in rounds for _, partner in matching)
-    assert len(guests) == 16
+    rounds = list(
+        second_opinions(
+            ["a"], ["p", "q"], leaf_of=dict.fromkeys("apq", "one"), already=set(), rails={}
+        )
+    )
+    assert {r.pairs[0].second for r in rounds} == {"p", "q"}
