@@ -150,6 +150,12 @@ def test_ensure_keeps_a_companion_that_works(echo: Companions) -> None:
     assert pid_of(echo) == pid
 
 
+def test_python_is_the_interpreter_of_the_worker_itself(echo: Companions) -> None:
+    pid = pid_of(echo)
+    echo.ensure(CompanionSpec("echo", ("python", "-c", SERVER)))
+    assert pid_of(echo) == pid
+
+
 def test_ensure_replaces_a_companion_whose_environment_must_change(echo: Companions) -> None:
     pid = pid_of(echo)
     echo.ensure(spec(COLOR="blue"))

@@ -8,11 +8,12 @@ are started before anything else a worker does.
 
 import contextlib
 import os
+import sys
 import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from ncdiag.cluster.fleet.child import Child, ChildError, OutOfTimeError
@@ -24,11 +25,20 @@ START_LIMIT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class CompanionSpec:
-    """What to run under ``name``; ``env`` is added to the worker's own environment."""
+    """What to run under ``name``; ``env`` is added to the worker's own environment.
+
+    A first word ``python`` stands for the interpreter that the worker itself runs with.
+    """
 
     name: str
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
+
+    def here(self) -> "CompanionSpec":
+        """The same, with the interpreter of this host in it."""
+        if self.argv[:1] != ("python",):
+            return self
+        return replace(self, argv=(sys.executable, *self.argv[1:]))
 
 
 class CompanionFailed(Exception):  # noqa: N818 - it tells what happened; the caller decides if it is an error
@@ -63,6 +73,7 @@ class Companions:
 
     def ensure(self, spec: CompanionSpec) -> None:
         """Start the companion, or replace it where it ended or ``spec`` changed; does not wait."""
+        spec = spec.here()
         with self._lock:
             slot = self._slots.get(spec.name)
             if slot and slot.spec == spec and slot.works():

@@ -1,0 +1,52 @@
+"""Ways to start a job on many hosts; each returns commands, so that what calls them stays one."""
+
+import difflib
+import sys
+from collections.abc import Sequence
+
+from ncdiag.cluster.launchers.base import (
+    Launch,
+    Launcher,
+    LauncherOptions,
+    Registry,
+    RemoteJob,
+    StartEnds,
+)
+from ncdiag.cluster.launchers.local import LocalLauncher, is_loopback
+from ncdiag.cluster.launchers.ssh import SshLauncher, ssh_arguments
+from ncdiag.model.errors import UsageError
+from ncdiag.model.host import Host
+
+__all__ = [
+    "AUTO",
+    "LAUNCHERS",
+    "Launch",
+    "Launcher",
+    "LauncherOptions",
+    "RemoteJob",
+    "StartEnds",
+    "choose",
+    "is_loopback",
+    "ssh_arguments",
+]
+
+AUTO = "auto"
+LAUNCHERS: Registry = {launcher.name: launcher for launcher in (LocalLauncher, SshLauncher)}
+
+
+def choose(name: str, hosts: Sequence[Host], options: LauncherOptions | None = None) -> Launcher:
+    """The launcher called ``name``; ``auto`` is local where all hosts are loopback, else ssh.
+
+    Raises UsageError where there is no such launcher, or it cannot be used here.
+    """
+    if name == AUTO:
+        name = LocalLauncher.name if all(map(is_loopback, hosts)) else SshLauncher.name
+    if name not in LAUNCHERS:
+        known = [AUTO, *LAUNCHERS]
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        raise UsageError(f"no launcher is called {name!r}: {hint}")
+    launcher = LAUNCHERS[name](options or LauncherOptions(python=sys.executable))
+    if reason := launcher.unavailable():
+        raise UsageError(f"the launcher {name} cannot be used: {reason}")
+    return launcher

@@ -1,0 +1,98 @@
+"""What a launcher is: it says which commands start a job on hosts, and starts nothing itself."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Protocol
+
+from ncdiag.model.host import Host
+
+# Sourced in a function, so that a set-up file sees no arguments (conda's activate would take ours
+# for its own), and with no input, since the job is waiting there.
+_SOURCE_FIRST: Final = 'set_up() { . "$0" </dev/null; }; set_up; exec "$@"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One command to start: the hosts it covers, and everything it needs.
+
+    ``stdin`` is written first and the pipe then stays open; secrets travel there only. ``forward``
+    names the environment variables that must reach the hosts; they are already in our own.
+    """
+
+    argv: tuple[str, ...]
+    hosts: tuple[str, ...]
+    stdin: bytes = b""
+    forward: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteJob:
+    """A module of ncdiag to run on every host; the same ``stdin`` goes to all of them."""
+
+    module: str
+    stdin: bytes = b""
+    forward: tuple[str, ...] = ()
+
+    def command(self, options: "LauncherOptions", *arguments: str) -> tuple[str, ...]:
+        """The command to run on a host, set up as ``options`` say.
+
+        ``-P`` keeps Python from importing whatever lies in the folder it starts in.
+        """
+        python = (options.python, "-P", "-m", self.module, *arguments)
+        setup = options.remote_setup
+        if not setup:
+            return python
+        # Without a slash the shell would look for the file along PATH.
+        return ("sh", "-c", _SOURCE_FIRST, setup if "/" in setup else f"./{setup}", *python)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LauncherOptions:
+    """How the operator wants things started.
+
+    ``python`` is the interpreter on the hosts; ``remote_setup`` a file there that is sourced before
+    it; ``ssh_options`` are passed on as they are typed.
+    """
+
+    python: str
+    remote_setup: str | None = None
+    ssh_options: Sequence[str] = field(default=())
+
+
+class StartEnds(StrEnum):
+    """When a start no longer counts against those that may be under way at a time."""
+
+    CONNECTED = "connected"
+    READY = "ready"
+
+
+class Launcher(Protocol):
+    """One way to start a job on hosts.
+
+    ``starts_at_a_time`` bounds the launches that are under way; ``start_ends`` says when one is
+    over: once the host answers, or, where the hosts share this machine's cores, once it is ready.
+    """
+
+    name: str
+    starts_at_a_time: int
+    start_ends: StartEnds
+
+    def unavailable(self) -> str | None:
+        """Why this launcher cannot be used here, with the cure; ``None`` if it can."""
+        ...
+
+    def launches(self, hosts: Sequence[Host], job: RemoteJob) -> list[Launch]:
+        """The commands that start ``job`` on ``hosts``; raises UsageError for hosts it cannot."""
+        ...
+
+
+class MakesLauncher(Protocol):
+    """How the registry makes a launcher."""
+
+    def __call__(self, options: LauncherOptions) -> Launcher:
+        """Make it; raises UsageError where an option makes no sense."""
+        ...
+
+
+Registry = Mapping[str, MakesLauncher]

@@ -1,0 +1,194 @@
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from ncdiag.cluster.launchers import (
+    LAUNCHERS,
+    Launch,
+    LauncherOptions,
+    RemoteJob,
+    choose,
+    is_loopback,
+    ssh_arguments,
+)
+from ncdiag.model.errors import UsageError
+from ncdiag.model.host import Host
+
+JOB = RemoteJob(module="ncdiag.x", stdin=b"secret\n", forward=("LANG", "NCDIAG_X"))
+SMALL_JOB = RemoteJob(module="ncdiag.x")
+SMALL = LauncherOptions(python="/usr/bin/python3")
+LARGE = LauncherOptions(
+    python="/opt/my python/bin/python",
+    remote_setup="setup.sh",
+    ssh_options=("-F /etc/my ssh/config", "-oProxyJump=gate", "-4", "Ciphers=aes256-ctr"),
+)
+SOURCE = 'set_up() { . "$0" </dev/null; }; set_up; exec "$@"'
+LARGE_PYTHON = "'/opt/my python/bin/python'"
+SSH_DEFAULTS = (
+    *("-o", "BatchMode=yes", "-o", "ConnectTimeout=5"),
+    *("-o", "ServerAliveInterval=3", "-o", "ServerAliveCountMax=2"),
+    *("-o", "ClearAllForwardings=yes", "-o", "ControlMaster=no"),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """The least and the most a launcher has to say, side by side with what is expected."""
+
+    plain_host: Host
+    plain_argv: tuple[str, ...]
+    full_host: Host
+    full_argv: tuple[str, ...]
+
+
+TABLE = {
+    "local": Row(
+        Host(name="127.0.0.2", address="127.0.0.2"),
+        ("/usr/bin/python3", "-P", "-m", "ncdiag.x", "--host", "127.0.0.2"),
+        Host(name="one", address="::1"),
+        (
+            *("sh", "-c", SOURCE, "./setup.sh"),
+            *("/opt/my python/bin/python", "-P", "-m", "ncdiag.x", "--host", "one"),
+        ),
+    ),
+    "ssh": Row(
+        Host(name="gpu1", address="gpu1"),
+        (
+            *("ssh", "-T", *SSH_DEFAULTS, "--", "gpu1"),
+            "exec /usr/bin/python3 -P -m ncdiag.x --host gpu1",
+        ),
+        Host(name="gpu1", address="fe80::1%eth0", user="ops", port=2222),
+        (
+            *("ssh", "-T", "-l", "ops", "-p", "2222", "-o", "HostName=fe80::1%%eth0"),
+            *("-o", "SendEnv=LANG NCDIAG_X"),
+            *("-F", "/etc/my ssh/config", "-oProxyJump=gate", "-4", "-o", "Ciphers=aes256-ctr"),
+            *SSH_DEFAULTS,
+            *("--", "gpu1"),
+            f"exec sh -c {shlex.quote(SOURCE)} ./setup.sh {LARGE_PYTHON} -P -m ncdiag.x --host gpu1",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAUNCHERS)
+def test_each_launcher_returns_the_commands_of_its_row(name: str) -> None:
+    row = TABLE[name]
+    assert LAUNCHERS[name](SMALL).launches([row.plain_host], SMALL_JOB) == [
+        Launch(argv=row.plain_argv, hosts=(row.plain_host.name,))
+    ]
+    assert LAUNCHERS[name](LARGE).launches([row.full_host], JOB) == [
+        Launch(
+            argv=row.full_argv,
+            hosts=(row.full_host.name,),
+            stdin=b"secret\n",
+            forward=("LANG", "NCDIAG_X"),
+        )
+    ]
+
+
+def test_no_row_is_left_of_a_launcher_that_is_gone() -> None:
+    assert set(TABLE) == set(LAUNCHERS)
+
+
+@pytest.mark.parametrize("name", LAUNCHERS)
+def test_a_secret_stands_in_no_command(name: str) -> None:
+    [launch] = LAUNCHERS[name](LARGE).launches([TABLE[name].full_host], JOB)
+    assert not any("secret" in argument for argument in launch.argv)
+
+
+@pytest.mark.parametrize("name", LAUNCHERS)
+def test_every_host_is_covered_once(name: str) -> None:
+    hosts = [Host(name=f"127.0.0.{n}", address=f"127.0.0.{n}") for n in range(2, 9)]
+    launches = LAUNCHERS[name](SMALL).launches(hosts, JOB)
+    assert [host for launch in launches for host in launch.hosts] == [h.name for h in hosts]
+
+
+def test_the_set_up_is_sourced_with_neither_arguments_nor_the_jobs_input(tmp_path: object) -> None:
+    setup = f"{tmp_path}/set up.sh"
+    with open(setup, "w", encoding="utf-8") as file:  # noqa: PTH123 - a plain path is the point
+        file.write('export FROM_SETUP="args:$#"\ncat\nfalse\n')
+    program = "import os, sys; print(os.environ['FROM_SETUP'], sys.argv[1:], sys.stdin.read())"
+    command = SMALL_JOB.command(LauncherOptions(python="x", remote_setup=setup))
+    shell, python = command[:4], (sys.executable, "-c", program, "a b")
+    output = subprocess.run(
+        [*shell, *python], input="job", capture_output=True, text=True, check=True
+    ).stdout
+    assert output == "args:0 ['a b'] job\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "arguments"),
+    [
+        ("-F/path", ("-F/path",)),
+        ("-F /a path/x", ("-F", "/a path/x")),
+        (" -J gate ", ("-J", "gate")),
+        ("-o ProxyCommand=nc -x %h", ("-o", "ProxyCommand=nc -x %h")),
+        ("-oProxyJump=x", ("-oProxyJump=x",)),
+        ("-4", ("-4",)),
+        ("StrictHostKeyChecking no", ("-o", "StrictHostKeyChecking no")),
+        ("Port=22", ("-o", "Port=22")),
+    ],
+)
+def test_an_ssh_option_may_be_written_as_one_is_used_to(
+    option: str, arguments: tuple[str, ...]
+) -> None:
+    assert ssh_arguments(option) == arguments
+
+
+@pytest.mark.parametrize("option", ["", " ", "--", "-", "gpu1", "Port", "$(reboot)", "-\n"])
+def test_what_ssh_would_take_for_a_host_is_refused(option: str) -> None:
+    with pytest.raises(UsageError, match="not an option of ssh"):
+        LAUNCHERS["ssh"](LauncherOptions(python="x", ssh_options=(option,)))
+
+
+def test_ssh_itself_understands_the_command() -> None:
+    host = Host(name="gpu1", address="fe80::1%eth0", user="ops", port=2222)
+    [launch] = LAUNCHERS["ssh"](SMALL).launches([host], SMALL_JOB)
+    if LAUNCHERS["ssh"](SMALL).unavailable():
+        pytest.skip("ssh is not installed")
+    told = subprocess.run(
+        [launch.argv[0], "-G", "-F", "/dev/null", *launch.argv[1:-1]],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    settings = dict(line.split(" ", 1) for line in told.splitlines())
+    assert settings["hostname"] == "fe80::1%eth0"
+    assert (settings["user"], settings["port"]) == ("ops", "2222")
+    assert settings["batchmode"] == "yes"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+def test_loopback_addresses_are_local(address: str) -> None:
+    assert is_loopback(Host(name="a", address=address))
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1", "127.0.0.1.example.org", "gpu1", "::2"])
+def test_other_addresses_are_not(address: str) -> None:
+    host = Host(name="a", address=address)
+    assert not is_loopback(host)
+    with pytest.raises(UsageError, match="a is none"):
+        LAUNCHERS["local"](SMALL).launches([host], SMALL_JOB)
+
+
+def test_auto_is_local_only_where_every_host_is() -> None:
+    one, other = Host(name="a", address="127.0.0.2"), Host(name="b", address="10.0.0.1")
+    assert choose("auto", [one, one]).name == "local"
+    assert choose("auto", [one, other]).name == "ssh"
+
+
+def test_an_unknown_launcher_is_told_with_those_there_are() -> None:
+    with pytest.raises(UsageError, match=r"'pdsh': there are auto, local, ssh"):
+        choose("pdsh", [])
+    with pytest.raises(UsageError, match=re.escape("did you mean ssh?")):
+        choose("sssh", [])
+
+
+def test_a_launcher_that_cannot_be_used_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(UsageError, match=r"ssh is not installed \(on Debian"):
+        choose("ssh", [])
