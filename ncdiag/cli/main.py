@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -17,6 +18,8 @@ from typer.main import get_command
 
 import ncdiag
 from ncdiag.cli.doctor import doctor
+from ncdiag.cli.report import report
+from ncdiag.cli.sweep import sweep
 from ncdiag.model.errors import ExitCode, NcdiagError
 from ncdiag.model.text import visible
 
@@ -51,6 +54,8 @@ def ncdiag_command(
     """Find bad network links and hosts in GPU clusters."""
 
 
+app.command()(sweep)
+app.command()(report)
 app.command()(doctor)
 
 
@@ -65,21 +70,25 @@ def main() -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; every error is one line on stderr."""
+    code: int | None
     try:
         code = get_command(app).main(list(arguments), prog_name="ncdiag", standalone_mode=False)
         sys.stdout.flush()
     except NcdiagError as error:
-        return _fail(f"{error}", error.exit_code)
+        code = _fail(f"{error}", error.exit_code)
     except TyperException as error:
-        return _fail(_usage(error), ExitCode.USAGE)
+        code = _fail(_usage(error), ExitCode.USAGE)
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted", ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read our output is gone; what Python still holds back goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.UNDECIDED
+        code = _fail("interrupted", ExitCode.INTERRUPTED)
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output is gone and needs no message; typer turns that into SystemExit.
+        _drop_output()
+        code = ExitCode.UNDECIDED
+    except OSError as error:
+        _drop_output()
+        code = _fail(_system_error(error), ExitCode.UNDECIDED)
     except Exception as error:  # noqa: BLE001 - the last resort: a bug, told in one line
-        return _fail(_bug(error), ExitCode.UNDECIDED)
+        code = _fail(_bug(error), ExitCode.UNDECIDED)
     return int(code or ExitCode.DONE)
 
 
@@ -87,6 +96,19 @@ def _fail(message: str, code: ExitCode) -> ExitCode:
     one_line = visible(" ".join(message.split()))
     print(f"ncdiag: {one_line}", file=sys.stderr)  # noqa: T201 - the one line of an error
     return code
+
+
+def _drop_output() -> None:
+    """Send nowhere what Python still holds back, or it would fail again on the way out."""
+    with suppress(OSError):  # a test's stdout may be no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _system_error(error: OSError) -> str:
+    if os.environ.get(DEBUG_VARIABLE):
+        traceback.print_exc()
+    where = "output" if error.filename is None else f"{error.filename}"
+    return f"{where}: {error.strerror}" if error.strerror else f"{type(error).__name__}: {error}"
 
 
 def _usage(error: TyperException) -> str:

@@ -4,43 +4,38 @@
 that does not parse is one :class:`UsageError` that names the line and how to put it right.
 """
 
-import ipaddress
-import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, BinaryIO, Final
 
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
-
+from ncdiag.cluster.names import (
+    BRACKETS,
+    SHOWN_CHARS,
+    check_count,
+    check_port,
+    check_target,
+    check_user,
+    expand,
+    shown,
+)
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 from ncdiag.model.text import visible
 from ncdiag.model.units import parse_rate_gbit_per_s
 
-# Ten times the largest fleet ncdiag is made for; a mistyped range must not fill the memory.
-MAX_HOSTS: Final = 100_000
-# MAX_HOSTS lines of 160 bytes.
+# MAX_HOSTS lines of about 160 bytes.
 MAX_FILE_BYTES: Final = 16 * 1024**2
 
-_SHOWN_CHARS = 60
-_MAX_NAME_CHARS = 253  # RFC 1035, 2.3.4, less the root's dot
-_MAX_DIGITS = 18  # a longer run of digits is no host's number
 _MAX_LABEL_CHARS = 64
 _FILE_SUFFIXES = {".cfg", ".conf", ".csv", ".hosts", ".ini", ".json", ".list", ".lst", ".txt"}
 
 _ODD = re.compile(r"[^A-Za-z0-9._\-:@%\[\],]")
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
-_ZONE = re.compile(r"%[A-Za-z0-9._-]{1,32}")
-_IPV4_LIKE = re.compile(r"\d+\.\d+\.\d+\.\d+", re.ASCII)
-_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
-_LONG_NUMBER = re.compile(rf"\d{{{_MAX_DIGITS + 1}}}", re.ASCII)
 _NIC = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:-]{0,63}")
 _LINE_END = re.compile(r"\r\n?|\n")
 
@@ -58,7 +53,7 @@ def read_hosts(
         return hosts
     hint = ""
     if nodes and source == "--nodes":
-        hint = f" (there is no file {_shown(nodes)}, so it was read as a host name)"
+        hint = f" (there is no file {shown(nodes)}, so it was read as a host name)"
     raise UsageError(
         f"{source}: {_plural(len(hosts))} given, at least {at_least} needed{hint}; "
         "add hosts to it, one a line"
@@ -83,6 +78,26 @@ def parse_hosts(text: str, source: str) -> tuple[Host, ...]:
     return tuple(hosts.found.values())
 
 
+def check_hosts(hosts: Sequence[Host]) -> None:
+    """Refuse hosts that no hosts file can hold, for those that were read from elsewhere.
+
+    Raises :class:`UsageError`.
+    """
+    seen = set()
+    for host in hosts:
+        for name in (host.name, host.address):
+            check_target(name)
+        if host.user is not None:
+            check_user(host.user)
+        if host.port is not None:
+            check_port(host.port)
+        if host.nics:
+            _parse_nics("nic", ",".join(host.nics))
+        if host.name in seen:
+            raise UsageError(f"{host.name} stands there twice")
+        seen.add(host.name)
+
+
 def _read(nodes: str | None, stdin: BinaryIO | None) -> tuple[tuple[Host, ...], str]:
     if nodes is None:
         allocation = os.environ.get("SLURM_JOB_NODELIST")
@@ -101,7 +116,7 @@ def _read(nodes: str | None, stdin: BinaryIO | None) -> tuple[tuple[Host, ...], 
         except OSError as error:
             raise UsageError(f"--nodes {source}: cannot be read: {error.strerror}") from None
     if "/" in nodes or PurePath(nodes).suffix in _FILE_SUFFIXES:
-        raise UsageError(f"--nodes {_shown(nodes)}: no such file; check the path")
+        raise UsageError(f"--nodes {shown(nodes)}: no such file; check the path")
     return _parse_node_set(nodes, "--nodes"), "--nodes"
 
 
@@ -128,7 +143,7 @@ def _parse_node_set(text: str, source: str) -> tuple[Host, ...]:
             if entry:
                 hosts.add(_parse_entry([entry]), 1)
     except UsageError as error:
-        raise UsageError(f"{source} {_shown(text)}: {error}") from None
+        raise UsageError(f"{source} {shown(text)}: {error}") from None
     if not hosts.found:
         raise UsageError(f"{source} is empty; name a hosts file or a node set such as gpu[001-008]")
     return tuple(hosts.found.values())
@@ -146,7 +161,7 @@ class _Hosts:
             before = self.found.setdefault(host.name, host)
             if before is host:
                 self.lines[host.name] = line
-                _check_count(len(self.found))
+                check_count(len(self.found))
             elif before != host:
                 raise UsageError(
                     f"{host.name} was already given on line {self.lines[host.name]} with "
@@ -174,11 +189,11 @@ def _parse_entry(words: list[str]) -> Iterator[Host]:
     entry, *rest = words
     attributes = _parse_attributes(tuple(rest))
     user, port, target = _split_login(entry)
-    names = _expand(target)
+    names = expand(target)
     address = attributes.pop("address", None)
     if address is not None and len(names) > 1:
         raise UsageError(
-            f"address= belongs to one host, but {_shown(target)} names {len(names)}; "
+            f"address= belongs to one host, but {shown(target)} names {len(names)}; "
             "write a line for each"
         )
     return (
@@ -190,28 +205,22 @@ def _parse_entry(words: list[str]) -> Iterator[Host]:
 def _split_login(entry: str) -> tuple[str | None, int | None, str]:
     """Parts ``user@name:port`` and ``name:slots``; the slots are checked and dropped."""
     if entry.startswith("-"):
-        raise UsageError(f"{_shown(entry)} starts with '-': it would be taken for an option")
+        raise UsageError(f"{shown(entry)} starts with '-': it would be taken for an option")
     odd = _ODD.search(entry)
     if odd:
         raise UsageError(
-            f"{_shown(odd[0])} cannot stand in a host name ({_shown(entry)}); "
+            f"{shown(odd[0])} cannot stand in a host name ({shown(entry)}); "
             "letters, digits and ._-:@%[], can"
         )
-    if "," in _BRACKETS.sub("", entry):
-        raise UsageError(f"a comma stands only inside brackets ({_shown(entry)}): one entry a line")
+    if "," in BRACKETS.sub("", entry):
+        raise UsageError(f"a comma stands only inside brackets ({shown(entry)}): one entry a line")
     user, at, target = entry.rpartition("@")
     if at and not user:
-        raise UsageError(f"{_shown(entry)}: groups are off; name the hosts, such as gpu[001-008]")
-    if at and not _NAME.fullmatch(user):
-        raise UsageError(f"{_shown(user)} is no user name ({_shown(entry)}); write user@host")
+        raise UsageError(f"{shown(entry)}: groups are off; name the hosts, such as gpu[001-008]")
     target, number = _split_number(target)
-    if number is None:
-        return user or None, None, target
     if not at:
         return None, None, target
-    if not 1 <= number <= 65535:
-        raise UsageError(f"{number} is no port ({_shown(entry)}); 1 to 65535 are")
-    return user, number, target
+    return check_user(user), None if number is None else check_port(number), target
 
 
 def _split_number(target: str) -> tuple[str, int | None]:
@@ -221,76 +230,11 @@ def _split_number(target: str) -> tuple[str, int | None]:
     name, colon, number = target.rpartition(":")
     if not colon or "]" in number:
         return target, None
-    if not re.fullmatch(rf"\d{{1,{_MAX_DIGITS}}}", number, re.ASCII):
+    if not re.fullmatch(r"\d{1,6}", number, re.ASCII):
         raise UsageError(
-            f"{_shown(number)} is no number ({_shown(target)}); write user@host:port or host:slots"
+            f"{shown(number)} is no number ({shown(target)}); write user@host:port or host:slots"
         )
     return name, int(number)
-
-
-def _expand(target: str) -> tuple[str, ...]:
-    """The host names of a name, a node set or an IPv6 address, each of them safe to pass on."""
-    if ":" in target:
-        return (_check_ipv6(target),)
-    if "[" not in target and "]" not in target:
-        return (_check_name(target),)
-    _check_ranges(target)
-    try:
-        names = tuple(NodeSet(target, resolver=RESOLVER_NOGROUP))
-    except NodeSetException as error:
-        raise UsageError(f"not a node set: {_shown(target)}: {_first_line(error)}") from None
-    return tuple(_check_name(name) for name in names)
-
-
-def _check_ranges(target: str) -> None:
-    """Refuse a node set of too many hosts before it is expanded."""
-    if _LONG_NUMBER.search(target):
-        raise UsageError(f"a number of more than {_MAX_DIGITS} digits in {_shown(target)}")
-    counts = []
-    for inside in _BRACKETS.findall(target):
-        ranges = [_RANGE.fullmatch(part) for part in inside.split(",")]
-        if not all(ranges):
-            raise UsageError(
-                f"not a node set: {_shown(target)}; ranges look like [1-8] or [001-128,130]"
-            )
-        counts.append(sum(max(int(r[2]) - int(r[1]) + 1, 1) if r and r[2] else 1 for r in ranges))
-    _check_count(math.prod(counts))
-
-
-def _check_count(count: int) -> None:
-    if count > MAX_HOSTS:
-        raise UsageError(f"more than {MAX_HOSTS:,} hosts; shorten the node set")
-
-
-def _check_name(name: str) -> str:
-    if len(name) > _MAX_NAME_CHARS:
-        raise UsageError(f"a host name of more than {_MAX_NAME_CHARS} characters: {_shown(name)}")
-    if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"{_shown(name)} is no host name; it starts with a letter or digit, "
-            "and letters, digits and ._- follow"
-        )
-    if _IPV4_LIKE.fullmatch(name):
-        try:
-            ipaddress.IPv4Address(name)
-        except ValueError:
-            raise UsageError(f"{name} is no IPv4 address") from None
-    return name
-
-
-def _check_ipv6(text: str) -> str:
-    bracketed = text.startswith("[") and text.endswith("]")
-    address = text[1:-1] if bracketed else text
-    try:
-        plain, percent, zone = address.partition("%")
-        ipaddress.IPv6Address(plain)
-    except ValueError:
-        raise UsageError(
-            f"{_shown(text)} is no IPv6 address; one looks like [fe80::1%eth0]"
-        ) from None
-    if percent and not _ZONE.fullmatch(percent + zone):
-        raise UsageError(f"{_shown(zone)} is no interface name ({_shown(text)})")
-    return address
 
 
 def _parse_attributes(words: tuple[str, ...]) -> dict[str, Any]:
@@ -300,10 +244,10 @@ def _parse_attributes(words: tuple[str, ...]) -> dict[str, Any]:
         key, equals, value = word.partition("=")
         if not equals:
             raise UsageError(
-                f"expected key=value after the host, not {_shown(word)}; one entry a line"
+                f"expected key=value after the host, not {shown(word)}; one entry a line"
             )
         if key not in _ATTRIBUTES:
-            raise UsageError(f"unknown key {_shown(key)}{_suggestion(key)}")
+            raise UsageError(f"unknown key {shown(key)}{_suggestion(key)}")
         if key in seen:
             raise UsageError(f"{key}= is given twice")
         if not value:
@@ -326,7 +270,7 @@ def _suggestion(key: str) -> str:
 def _parse_label(key: str, value: str) -> str:
     if len(value) > _MAX_LABEL_CHARS or not value.isprintable() or set(value) & set("|,"):
         raise UsageError(
-            f"{key}={_shown(value)}: a name of up to {_MAX_LABEL_CHARS} printable characters "
+            f"{key}={shown(value)}: a name of up to {_MAX_LABEL_CHARS} printable characters "
             "without | and , is needed"
         )
     return value
@@ -336,16 +280,16 @@ def _parse_nics(key: str, value: str) -> tuple[str, ...]:
     nics = tuple(value.split(","))
     for nic in nics:
         if not _NIC.fullmatch(nic):
-            raise UsageError(f"{key}={_shown(value)}: {_shown(nic)} is no NIC; write eth0,eth1")
+            raise UsageError(f"{key}={shown(value)}: {shown(nic)} is no NIC; write eth0,eth1")
     if len(set(nics)) < len(nics):
-        raise UsageError(f"{key}={_shown(value)}: a NIC stands there twice")
+        raise UsageError(f"{key}={shown(value)}: a NIC stands there twice")
     return nics
 
 
 @lru_cache(maxsize=1024)
 def _parse_rate(key: str, value: str) -> float:
-    if len(value) > _SHOWN_CHARS:
-        raise UsageError(f"{key}={_shown(value)}: not a rate; write {key}=400gbit")
+    if len(value) > SHOWN_CHARS:
+        raise UsageError(f"{key}={shown(value)}: not a rate; write {key}=400gbit")
     try:
         return parse_rate_gbit_per_s(value)
     except UsageError as error:
@@ -354,14 +298,14 @@ def _parse_rate(key: str, value: str) -> float:
 
 def _parse_count(key: str, value: str) -> int:
     if not re.fullmatch(r"\d{1,6}", value, re.ASCII):
-        raise UsageError(f"{key}={_shown(value)}: a number is needed, such as {key}=8")
+        raise UsageError(f"{key}={shown(value)}: a number is needed, such as {key}=8")
     return int(value)
 
 
 def _parse_address(key: str, value: str) -> str:
     if value.startswith("-") or _ODD.search(value):
-        raise UsageError(f"{key}={_shown(value)}: a host name or an IP address is needed")
-    return _check_ipv6(value) if ":" in value else _check_name(value)
+        raise UsageError(f"{key}={shown(value)}: a host name or an IP address is needed")
+    return check_target(value)
 
 
 _Parser = Callable[[str, str], Any]
@@ -382,15 +326,5 @@ _ATTRIBUTES: Final[dict[str, tuple[str | None, _Parser]]] = {
 _KEY_OF_FIELD = {name: key for key, (name, _) in _ATTRIBUTES.items() if name}
 
 
-def _first_line(error: Exception) -> str:
-    return visible(f"{error}".partition("\n")[0])
-
-
 def _plural(hosts: int) -> str:
     return "1 host" if hosts == 1 else f"{hosts} hosts"
-
-
-def _shown(text: str) -> str:
-    """Text from the file, quoted, cut to a readable length, with control characters visible."""
-    cut = text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}..."
-    return f"'{visible(cut)}'"

@@ -1,13 +1,15 @@
 import io
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncdiag.cluster.inventory import MAX_FILE_BYTES, MAX_HOSTS, parse_hosts, read_hosts
+from ncdiag.cluster.inventory import MAX_FILE_BYTES, check_hosts, parse_hosts, read_hosts
+from ncdiag.cluster.names import MAX_HOSTS
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 
@@ -308,3 +310,24 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_refused() -> None:
     # Reading a process's memory from its start fails for root too.
     assert "cannot be read" in refusal(read_hosts, "/proc/self/mem")
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"name": "-oProxyCommand=x"}, "is no host name"),
+        ({"name": "<script>"}, "is no host name"),
+        ({"address": "-x"}, "'-x' is no host name"),
+        ({"address": "fe80::1%-$x"}, "is no interface name"),
+        ({"user": "-x"}, "'-x' is no user name"),
+        ({"port": 0}, "0 is no port"),
+        ({"nics": ("../x",)}, "'../x' is no NIC"),
+        ({"name": "n2"}, "n2 stands there twice"),
+    ],
+)
+def test_hosts_from_elsewhere_are_held_to_the_same_rules(
+    change: dict[str, object], complaint: str
+) -> None:
+    good = parse("root@n1:22 nic=eth0 address=10.0.0.1\nn2\n[fe80::1%eth0]")
+    check_hosts(good)
+    assert complaint in refusal(check_hosts, (replace(good[0], **change), *good[1:]))

@@ -1,0 +1,30 @@
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"torch", "pandas", "matplotlib", "distributed", "numpy", "hyperscan", "mpi4py", "dask"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["doctor", "--help"]])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    code = (
+        "import sys\n"
+        "from ncdiag.cli.main import run\n"
+        f"code = run({arguments!r})\n"
+        f"loaded = sorted({HEAVY!r} & set(sys.modules))\n"
+        "print('loaded:', *loaded)\n"
+        "sys.exit(code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "loaded:"
+
+
+def test_the_check_would_see_a_heavy_import() -> None:
+    code = f"import sys, pandas; print(*sorted({HEAVY!r} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert {"pandas", "numpy"} <= set(done.stdout.split())
