@@ -27,7 +27,7 @@ LARGE = LauncherOptions(
     ssh_options=("-F /etc/my ssh/config", "-oProxyJump=gate", "-4", "Ciphers=aes256-ctr"),
 )
 SOURCE = 'set_up() { . "$0" </dev/null; }; set_up; exec "$@"'
-LARGE_PYTHON = "'/opt/my python/bin/python'"
+LARGE_WORKER = "'/opt/my python/bin/python' -P -m ncdiag.x --host gpu1"
 SSH_DEFAULTS = (
     *("-o", "BatchMode=yes", "-o", "ConnectTimeout=5"),
     *("-o", "ServerAliveInterval=3", "-o", "ServerAliveCountMax=2"),
@@ -68,7 +68,7 @@ TABLE = {
             *("-F", "/etc/my ssh/config", "-oProxyJump=gate", "-4", "-o", "Ciphers=aes256-ctr"),
             *SSH_DEFAULTS,
             *("--", "gpu1"),
-            f"exec sh -c {shlex.quote(SOURCE)} ./setup.sh {LARGE_PYTHON} -P -m ncdiag.x --host gpu1",
+            f"exec sh -c {shlex.quote(SOURCE)} ./setup.sh {LARGE_WORKER}",
         ),
     ),
 }

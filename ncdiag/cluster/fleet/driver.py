@@ -1,0 +1,375 @@
+"""The driver's side of the fleet: a thread with an event loop, the scheduler and the launches."""
+
+import asyncio
+import contextlib
+import itertools
+import resource
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from concurrent import futures
+from dataclasses import dataclass, field
+from typing import Any
+
+import dask
+from distributed import Client, Scheduler
+from distributed.diagnostics.plugin import SchedulerPlugin
+
+from ncdiag import __version__
+from ncdiag.cluster.fleet import calls, reasons
+from ncdiag.cluster.fleet.addresses import driver_addresses, listen_address
+from ncdiag.cluster.fleet.calls import CallFailed, CallTimeout, Function, HostLost
+from ncdiag.cluster.fleet.certificates import HeldCertificate, RunCertificate, make_certificate
+from ncdiag.cluster.fleet.companion import CompanionSpec
+from ncdiag.cluster.fleet.fleet import Change, FleetOptions
+from ncdiag.cluster.fleet.log import FleetLog
+from ncdiag.cluster.fleet.protocol import Hello, Job, encode_job
+from ncdiag.cluster.fleet.running import Running
+from ncdiag.cluster.fleet.settings import BEAT_S, DASHBOARD_ADDRESS, SETTINGS
+from ncdiag.cluster.launchers import Launch, Launcher, RemoteJob, StartEnds
+from ncdiag.model.errors import UsageError
+from ncdiag.model.host import Host
+from ncdiag.model.text import visible
+
+_WORKER_MODULE = "ncdiag.cluster.fleet.worker"
+# After the end of a worker's connection, how long its command may take to tell why.
+_REASON_S = 0.5
+# A worker ends within milliseconds of its input; a host that is cut off never tells.
+_END_S = 3.0
+_DASK_CLOSE_S = 1.0
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One host: starting until ``settled``, then up until ``lost``, or never up at all."""
+
+    name: str
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    lost: asyncio.Event = field(default_factory=asyncio.Event)
+    connected: asyncio.Event = field(default_factory=asyncio.Event)
+    running: Running | None = None
+    address: str | None = None
+    reason: str | None = None
+
+    @property
+    def up(self) -> bool:
+        """Whether it can be called."""
+        return self.address is not None and self.reason is None
+
+
+class _Registry(SchedulerPlugin):
+    """Tells which worker came and went."""
+
+    name = "ncdiag-fleet"
+
+    def __init__(self, came: Callable[[str, str], None], went: Callable[[str], None]) -> None:
+        self._came = came
+        self._went = went
+
+    def add_worker(self, scheduler: Any, worker: str) -> None:
+        """Called by the scheduler."""
+        self._came(str(scheduler.workers[worker].name), worker)
+
+    def remove_worker(self, scheduler: Any, worker: str, **_: Any) -> None:
+        """Called by the scheduler."""
+        del scheduler
+        self._went(worker)
+
+
+class Driver:
+    """Runs in a thread of its own; ``submit`` and ``stop`` may be called from any other."""
+
+    def __init__(
+        self,
+        hosts: Sequence[Host],
+        launcher: Launcher,
+        companions: Sequence[CompanionSpec],
+        options: FleetOptions,
+        tell: Callable[[Change], None],
+    ) -> None:
+        self._hosts = hosts
+        self._launcher = launcher
+        self._companions = tuple(companions)
+        self._options = options
+        self._tell = tell
+        self.versions: dict[str, str] = {}
+        self._members: dict[str, Member] = {host.name: Member(host.name) for host in hosts}
+        self._running: set[Running] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._numbers = itertools.count()
+        self._loop = asyncio.new_event_loop()
+        self._stopping = asyncio.Event()
+        self._client: Any = None
+
+    def run(self) -> None:
+        """Run the fleet until ``stop``: the body of the thread."""
+        error: BaseException | None = None
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._main())
+        except BaseException as raised:  # noqa: BLE001 - handed to the thread that waits for us
+            error = raised
+        finally:
+            # Without an error nobody waits any more; this is for one before all were settled.
+            self._tell(Change(None, error=error))
+
+    def stop(self) -> None:
+        """Begin to close."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed already
+            self._loop.call_soon_threadsafe(self._stopping.set)
+
+    def up(self) -> tuple[str, ...]:
+        """The hosts that can be called now."""
+        return tuple(name for name, member in self._members.items() if member.up)
+
+    def unreachable(self) -> dict[str, str]:
+        """The hosts that cannot, with the reason."""
+        return {name: member.reason for name, member in self._members.items() if member.reason}
+
+    def submit(
+        self, host: str, function: Function, payload: bytes, timeout_s: float
+    ) -> "futures.Future[bytes]":
+        """Start a call."""
+        call = self._call(host, function, payload, timeout_s)
+        try:
+            return asyncio.run_coroutine_threadsafe(call, self._loop)
+        except RuntimeError:  # the loop is closed
+            call.close()
+            failed: futures.Future[bytes] = futures.Future()
+            failed.set_exception(HostLost("the fleet was closed"))
+            return failed
+
+    async def _main(self) -> None:
+        _allow_many_files()
+        certificate = make_certificate()
+        with (
+            FleetLog(self._options.log_path) as self._log,
+            dask.config.set(SETTINGS),
+            HeldCertificate(certificate) as held,
+        ):
+            async with self._dask(held) as port:
+                try:
+                    await self._start_all(certificate, port)
+                    await self._stopping.wait()
+                finally:
+                    self._stopping.set()
+                    await self._end_all()
+
+    @contextlib.asynccontextmanager
+    async def _dask(self, held: HeldCertificate) -> AsyncIterator[int]:
+        exact = self._options.driver_address
+        self._addresses = (exact,) if exact else driver_addresses(self._hosts)
+        listen = listen_address(self._addresses)
+        security = held.security()
+        scheduler = Scheduler(
+            host=listen,
+            port=0,
+            protocol="tls",
+            security=security,
+            dashboard=False,
+            dashboard_address=DASHBOARD_ADDRESS,
+        )
+        try:
+            try:
+                await scheduler
+            except OSError as error:
+                raise UsageError(f"cannot listen for the hosts on {listen}: {error}") from None
+            scheduler.add_plugin(_Registry(self._came, self._went))
+            host = f"[{listen}]" if ":" in listen else listen or "127.0.0.1"
+            # Before any worker is launched: else the client waits behind them for the CPU.
+            self._client = Client(  # type: ignore[no-untyped-call] # distributed leaves it out
+                f"tls://{host}:{scheduler.port}",
+                asynchronous=True,
+                security=security,
+                set_as_default=False,
+                # What a host sends is never unpickled here.
+                deserializers=["dask", "msgpack"],
+            )
+            await self._client
+            yield scheduler.port
+        finally:
+            for closing in (self._client, scheduler):
+                if closing:
+                    with contextlib.suppress(Exception):
+                        async with asyncio.timeout(_DASK_CLOSE_S):
+                            await closing.close()
+
+    async def _start_all(self, certificate: RunCertificate, port: int) -> None:
+        job = Job(
+            driver_addresses=self._addresses,
+            driver_port=port,
+            exact=self._options.driver_address is not None,
+            certificate=certificate.certificate,
+            key=certificate.key,
+            companions=self._companions,
+            connect_s=self._options.ready_s,
+        )
+        remote = RemoteJob(module=_WORKER_MODULE, stdin=encode_job(job))
+        launches = self._launcher.launches(self._hosts, remote)
+        self._spawn(self._beat())
+        starts = asyncio.Semaphore(self._launcher.starts_at_a_time)
+        for launch in launches:
+            self._spawn(self._supervise(launch, starts))
+        stopping = asyncio.create_task(self._stopping.wait())
+        settled = asyncio.gather(*(member.settled.wait() for member in self._members.values()))
+        await asyncio.wait((stopping, settled), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        settled.cancel()
+        self._tell(Change(None))
+
+    async def _end_all(self) -> None:
+        for running in self._running:
+            running.end()
+        exits = [running.exited for running in self._running]
+        if exits:
+            await asyncio.wait(exits, timeout=_END_S)
+        for running in self._running:
+            running.kill()
+        if exits:
+            await asyncio.wait(exits, timeout=_DASK_CLOSE_S)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _beat(self) -> None:
+        while True:
+            for running in self._running:
+                running.beat()
+            await asyncio.sleep(BEAT_S)
+
+    async def _supervise(self, launch: Launch, starts: asyncio.Semaphore) -> None:
+        members = [self._members[name] for name in launch.hosts]
+        async with starts:
+            if self._stopping.is_set():
+                return
+            for member in members:
+                self._tell(Change(member.name, "starting"))
+            try:
+                running = await Running.start(launch, self._heard, self._log.write)
+            except OSError as error:
+                self._fail(members, f"cannot start {launch.argv[0]}: {error.strerror}")
+                return
+            self._running.add(running)
+            for member in members:
+                member.running = running
+            end = self._loop.time() + self._options.ready_s
+            early = self._launcher.start_ends is StartEnds.CONNECTED
+            await self._wait(running, [m.connected if early else m.settled for m in members], end)
+        await self._wait(running, [member.settled for member in members], end)
+        self._fail([m for m in members if not m.settled.is_set()], self._why_not_up(running))
+        if not any(member.up for member in members):
+            running.kill()
+        code = await running.exited
+        self._running.discard(running)
+        for member in members:
+            self._lose(member, reasons.why_lost(code, running.said))
+
+    async def _wait(self, running: Running, events: Sequence[asyncio.Event], end: float) -> None:
+        """Wait for all events, the end of the command, or the time ``end``."""
+        all_set = asyncio.gather(*(event.wait() for event in events))
+        await asyncio.wait(
+            (all_set, running.exited),
+            timeout=max(0.0, end - self._loop.time()),
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        all_set.cancel()
+
+    def _why_not_up(self, running: Running) -> str:
+        if running.exited.done():
+            return reasons.why_not_started(running.exited.result(), running.said)
+        within = f"within {self._options.ready_s:g} s"
+        if all(self._members[name].connected.is_set() for name in running.launch.hosts):
+            return f"timed out: its worker started, but was not ready {within}"
+        return f"timed out: it did not start {within}"
+
+    def _heard(self, hello: Hello) -> None:
+        member = self._members[hello.host]
+        member.connected.set()
+        version = visible(hello.version)
+        self.versions[member.name] = version
+        if hello.failed is not None:
+            reason = visible(hello.failed)
+            self._lose(member, reason)
+            self._fail([member], reason)
+        elif version != __version__:
+            self._tell(Change(member.name, f"runs ncdiag {version}, not {__version__} as here"))
+
+    def _came(self, name: str, address: str) -> None:
+        member = self._members.get(name)
+        if member and not member.settled.is_set():
+            member.address = address
+            member.settled.set()
+            self._tell(Change(name, "up"))
+
+    def _went(self, address: str) -> None:
+        for member in self._members.values():
+            if member.address == address and member.up:
+                self._spawn(self._lose_soon(member))
+
+    async def _lose_soon(self, member: Member) -> None:
+        # Its command mostly ends as well, and then tells more.
+        await asyncio.sleep(_REASON_S)
+        self._lose(member, reasons.why_lost(None, member.running.said if member.running else ()))
+
+    def _fail(self, members: Sequence[Member], reason: str) -> None:
+        for member in members:
+            if not member.settled.is_set():
+                member.reason = reason
+                member.settled.set()
+                self._tell(Change(member.name, f"unreachable: {reason}"))
+
+    def _lose(self, member: Member, reason: str) -> None:
+        if not member.up or self._stopping.is_set():
+            return
+        member.reason = f"lost: {reason}"
+        member.lost.set()
+        running = member.running
+        if running and not any(self._members[name].up for name in running.launch.hosts):
+            running.kill()
+
+    async def _call(self, host: str, function: Function, payload: bytes, timeout_s: float) -> bytes:
+        end = self._loop.time() + timeout_s
+        member = self._members[host]
+        if not member.up or self._stopping.is_set():
+            raise HostLost(member.reason or "the fleet is not open")
+        future = self._client.submit(
+            calls.run,
+            function,
+            payload,
+            key=f"call-{next(self._numbers)}",
+            workers=[member.address],
+            allow_other_workers=False,
+            retries=0,
+            pure=False,
+        )
+        answer = asyncio.ensure_future(self._client.gather(future))
+        lost = asyncio.ensure_future(member.lost.wait())
+        try:
+            await asyncio.wait(
+                (answer, lost), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            if answer.done() and answer.exception():
+                # The scheduler's own error: mostly that the worker is gone, which is about to be
+                # known in better words.
+                await asyncio.wait((lost,), timeout=min(2 * _REASON_S, end - self._loop.time()))
+            if lost.done():
+                raise HostLost(str(member.reason))
+            if not answer.done():
+                raise CallTimeout(f"no answer within {timeout_s:g} s")
+            if error := answer.exception():
+                raise CallFailed(calls.one_line(error))
+            return calls.unwrap(answer.result())
+        finally:
+            answer.cancel()
+            lost.cancel()
+            future.release()
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _allow_many_files() -> None:
+    """Three pipes and some connections a host: lift our own limit as far as we may."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,197 @@
+"""Why a host did not come up, in one line, from what the command that should start it said.
+
+Exit codes tell little: ssh ends with 255 for all its own failures, else with the code of the
+remote command. The texts are those of OpenSSH 8 to 10, dash, bash and CPython; a test walks the
+tables.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ncdiag.model.text import visible
+
+_MAX_REASON = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A line that tells why: ``told`` may use the pattern's groups.
+
+    ``sample`` is a line that must match, ``near_miss`` one that must not.
+    """
+
+    pattern: str
+    told: str
+    sample: str
+    near_miss: str
+
+
+# In order: the first row that matches any line gives the reason, so what is said by the host comes
+# before what ssh adds to it.
+NOT_STARTED: Final = (
+    Reason(
+        r"No module named '?ncdiag\b",
+        "no ncdiag there: install it for the Python of --remote-python",
+        "/usr/bin/python3: Error while finding module specification for "
+        "'ncdiag.cluster.fleet.worker' (ModuleNotFoundError: No module named 'ncdiag')",
+        "No module named 'ncdiagnose'",
+    ),
+    Reason(
+        r"No module named '?(?P<module>[\w.]+)",
+        "the Python there lacks {module}: install ncdiag with all it needs",
+        "ModuleNotFoundError: No module named 'distributed'",
+        "No module: distributed",
+    ),
+    Reason(
+        r"[Uu]nknown option:? -P",
+        "the Python there is older than 3.11 (--remote-python names another)",
+        "Unknown option: -P",
+        "unknown option -- y",
+    ),
+    Reason(
+        r"(?:line \d+|sh: \d+): (?:\.: )?(?:can(?:no|')t open )?(?!exec)(?P<file>[^:]+): No such file",
+        "no such file there: {file} (--remote-setup)",
+        "sh: 1: .: cannot open ./setup.sh: No such file",
+        "sh: 1: exec: /opt/python: not found",
+    ),
+    Reason(
+        r"(?:exec: )?(?P<python>\S*python\S*): "
+        r"(?:cannot execute: |command )?(?:[Nn]o such file|not found)",
+        "no python there: {python} is not found (--remote-python names another)",
+        "sh: 1: exec: /opt/venv/bin/python: not found",
+        "python: can't open file 'x.py': [Errno 2] No such file or directory",
+    ),
+    Reason(
+        r"(?:exec: )?(?P<python>\S*python\S*): (?:cannot execute: )?Permission denied",
+        "no python there: {python} may not be run (--remote-python names another)",
+        "bash: line 1: exec: /root/venv/bin/python: cannot execute: Permission denied",
+        "ops@gpu1: Permission denied (publickey).",
+    ),
+    Reason(
+        r"Could not resolve hostname (?P<name>\S+?):",
+        "unknown name: {name} does not resolve",
+        "ssh: Could not resolve hostname gpu9: Name or service not known",
+        "resolve hostname gpu9",
+    ),
+    Reason(
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED",
+        "host key changed: remove the old one with ssh-keygen -R if that is right",
+        "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @",
+        "Host key verification failed.",
+    ),
+    Reason(
+        r"Host key verification failed|host key is known for",
+        "host key unknown: add it to known_hosts (ssh to it once, or ssh-keyscan)",
+        "Host key verification failed.",
+        "Warning: Permanently added '10.0.0.1' (ED25519) to the list of known hosts.",
+    ),
+    Reason(
+        r"Permission denied \((?P<methods>[^)]*(?:password|keyboard-interactive)[^)]*)\)",
+        "permission denied: ssh would ask for a password (give it a key: ssh-copy-id)",
+        "ops@gpu1: Permission denied (publickey,password).",
+        "ops@gpu1: Permission denied (publickey).",
+    ),
+    Reason(
+        r"Permission denied \(|Too many authentication failures",
+        "permission denied: no key of ours is accepted there",
+        "ops@gpu1: Permission denied (publickey).",
+        "cat: x: Permission denied",
+    ),
+    Reason(
+        r"Bad configuration option|Can't open user config file|[Cc]ommand-line.*(?:Bad|bad) ",
+        "ssh does not accept its configuration or --ssh-option: {line}",
+        "command-line: line 0: Bad configuration option: proxyjmp",
+        "debug1: Reading configuration data /etc/ssh/ssh_config",
+    ),
+    Reason(
+        r"timed out during banner exchange|Connection to \S+ timed out during",
+        "timed out: it accepts connections, but its sshd does not answer",
+        "Connection timed out during banner exchange",
+        "ssh: connect to host gpu1 port 22: Connection timed out",
+    ),
+    Reason(
+        r"port \d+: (?:Connection|Operation) timed out|^Connection timed out",
+        "timed out: nothing answers there",
+        "ssh: connect to host gpu1 port 22: Connection timed out",
+        "timed out",
+    ),
+    Reason(
+        r"port (?P<port>\d+): Connection refused",
+        "refused: no sshd listens on port {port}",
+        "ssh: connect to host gpu1 port 22: Connection refused",
+        "connection was refused",
+    ),
+    Reason(
+        r"No route to host|Network is unreachable|Host is down",
+        "no route: it is down, or its link is",
+        "ssh: connect to host 10.0.0.8 port 22: No route to host",
+        "no route",
+    ),
+    Reason(
+        r"kex_exchange_identification|Connection (?:reset|closed) by|reset by peer",
+        "its sshd closed the connection (a firewall, or MaxStartups)",
+        "kex_exchange_identification: Connection closed by remote host",
+        "Connection to gpu1 established",
+    ),
+    Reason(
+        r"(?:account is (?:currently )?not available|nologin)",
+        "this account may not log in there",
+        "This account is currently not available.",
+        "account is available",
+    ),
+)
+
+# What ssh says when a connection that worked ends.
+LOST: Final = (
+    Reason(
+        r"Timeout, server \S+ not responding",
+        "its connection timed out (down, or its link is)",
+        "Timeout, server gpu1 not responding.",
+        "Timeout",
+    ),
+    Reason(
+        r"Connection to \S+ closed by remote host|client_loop: |Connection reset",
+        "its connection was closed",
+        "Connection to gpu1 closed by remote host.",
+        "Connection to gpu1 closed.",
+    ),
+)
+
+# What is said beside the reason.
+_NOISE = re.compile(r"^(?:Warning: |debug\d: |\*\* |@+|\s*$)|^Connection to \S+ closed\.$")
+
+
+def why_not_started(returncode: int, lines: Sequence[str]) -> str:
+    """The reason in one line; ``lines`` are what the command wrote to standard error."""
+    known = _look_up(NOT_STARTED, lines)
+    if known:
+        return known
+    said = [line.strip() for line in lines if not _NOISE.search(line)]
+    if said:
+        return visible(said[-1])[:_MAX_REASON]
+    return f"its start ended {ended(returncode)} and said nothing"
+
+
+def why_lost(returncode: int | None, lines: Sequence[str]) -> str:
+    """The reason in one line; ``returncode`` is ``None`` while the command still runs."""
+    known = _look_up(LOST, lines)
+    if known:
+        return known
+    return "worker ended" if returncode is None else f"worker ended ({ended(returncode)})"
+
+
+def ended(returncode: int) -> str:
+    """How a process ended, after subprocess's rule for signals."""
+    return f"by signal {-returncode}" if returncode < 0 else f"with exit code {returncode}"
+
+
+def _look_up(table: Sequence[Reason], lines: Sequence[str]) -> str | None:
+    for row in table:
+        for line in lines:
+            if match := re.search(row.pattern, line):
+                found = {name: visible(text or "") for name, text in match.groupdict().items()}
+                told = row.told.format(line=visible(line.strip()), **found)
+                return told[:_MAX_REASON]
+    return None

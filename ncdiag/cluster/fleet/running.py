@@ -1,0 +1,97 @@
+"""A launch that has been started: what it says, the beat it needs, and its end."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Self, cast
+
+from ncdiag.cluster.fleet.protocol import BEAT, Hello, decode_hello
+from ncdiag.cluster.launchers import Launch
+
+_KEPT_LINES = 40
+_MAX_LINE_BYTES = 16_384
+# Something the command left behind may hold its output open for ever.
+_LAST_WORDS_S = 1.0
+
+
+class Running:
+    """One launched command, in a session of its own: a Ctrl-C on the terminal is for us alone."""
+
+    def __init__(self, launch: Launch, process: asyncio.subprocess.Process) -> None:
+        self.launch = launch
+        self.said: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._process = process
+        self._stdin = cast("asyncio.StreamWriter", process.stdin)
+        self.exited: asyncio.Task[int]
+
+    @classmethod
+    async def start(
+        cls, launch: Launch, hear: Callable[[Hello], None], log: Callable[[str], None]
+    ) -> Self:
+        """Start it and hand it its input; raises OSError."""
+        process = await asyncio.create_subprocess_exec(
+            *launch.argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        running = cls(launch, process)
+        running._stdin.write(launch.stdin)
+        running.exited = asyncio.create_task(running._follow(hear, log))
+        return running
+
+    def beat(self) -> None:
+        """Tell the worker that we live. Never waits: a dead link just fills the pipe."""
+        if not self._stdin.is_closing():
+            self._stdin.write(BEAT)
+
+    def end(self) -> None:
+        """Close its input, at which the worker ends by itself."""
+        self._stdin.close()
+
+    def kill(self) -> None:
+        """End the command here, with whatever it started."""
+        self.end()
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def _follow(self, hear: Callable[[Hello], None], log: Callable[[str], None]) -> int:
+        readers = asyncio.gather(self._listen(hear), self._read_errors(log))
+        code = await self._process.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS_S):
+                await readers
+        self._stdin.close()
+        return code
+
+    async def _listen(self, hear: Callable[[Hello], None]) -> None:
+        async for line in _lines(cast("asyncio.StreamReader", self._process.stdout)):
+            hello = decode_hello(line)
+            if hello and hello.host in self.launch.hosts:
+                hear(hello)
+
+    async def _read_errors(self, log: Callable[[str], None]) -> None:
+        names = ",".join(self.launch.hosts)
+        async for line in _lines(cast("asyncio.StreamReader", self._process.stderr)):
+            text = line.decode(errors="replace").rstrip("\r")
+            self.said.append(text)
+            log(f"{names}: {text}")
+
+
+async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Lines without their end; what is longer than any of ours is cut into several."""
+    rest = b""
+    while data := await stream.read(_MAX_LINE_BYTES):
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            yield line
+        if len(rest) > _MAX_LINE_BYTES:
+            yield rest
+            rest = b""
+    if rest:
+        yield rest

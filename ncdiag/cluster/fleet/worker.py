@@ -1,0 +1,97 @@
+"""What runs on a host: a Dask worker that lives exactly as long as its driver.
+
+Started by a launcher as ``python -P -m ncdiag.cluster.fleet.worker --host NAME``. Companions are
+started first, so that their imports run beside ours; nothing heavy is imported at the top.
+"""
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+import msgspec
+
+from ncdiag import __version__
+from ncdiag.cluster.fleet.companion import companions
+from ncdiag.cluster.fleet.lifeline import Lifeline
+from ncdiag.cluster.fleet.protocol import Hello, Job, decode_job, encode_hello
+from ncdiag.cluster.fleet.scratch import Scratch, remove_stale
+from ncdiag.cluster.fleet.settings import LEASE_S
+
+# The driver writes the job as soon as it has started us.
+_JOB_S = 60.0
+
+
+def main() -> NoReturn:
+    """Work until the driver is gone."""
+    host = _own_name()
+    lifeline = Lifeline()
+    line = lifeline.first_line(_JOB_S)
+    if line is None:
+        sys.exit("no job came on standard input: this is started by ncdiag, not by hand")
+    try:
+        job = decode_job(line)
+    except msgspec.MsgspecError as error:
+        _say(host, f"ncdiag {__version__} on it does not understand this driver ({error})")
+        sys.exit(1)
+    scratch = Scratch()
+    end = _ending(scratch)
+    lifeline.watch(LEASE_S, lambda: end(1))
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, lambda *_: end(1))
+    _say(host)
+    for spec in job.companions:
+        companions().ensure(spec)
+    remove_stale()
+    failed = _serve(host, job, scratch)
+    if failed:
+        _say(host, failed)
+    end(1 if failed else 0)
+
+
+def _own_name() -> str:
+    parser = argparse.ArgumentParser(prog="ncdiag-worker", description="started by ncdiag itself")
+    name = parser.add_mutually_exclusive_group(required=True)
+    name.add_argument("--host", help="name of this host in the fleet")
+    name.add_argument("--host-from", metavar="VARIABLE", help="environment variable that holds it")
+    arguments = parser.parse_args()
+    host = arguments.host or os.environ.get(arguments.host_from or "")
+    if not host:
+        parser.error(f"{arguments.host_from} is not set")
+    return str(host)
+
+
+def _ending(scratch: Scratch) -> Callable[[int], NoReturn]:
+    def end(code: int) -> NoReturn:
+        companions().kill()
+        scratch.remove()
+        # Not sys.exit: it would wait for threads that may hang.
+        os._exit(code)
+
+    return end
+
+
+def _say(host: str, failed: str | None = None) -> None:
+    hello = Hello(host=host, version=__version__, failed=failed)
+    with contextlib.suppress(OSError):
+        os.write(1, encode_hello(hello))
+
+
+def _serve(host: str, job: Job, scratch: Scratch) -> str | None:
+    """Work as long as the driver wants; return why that was not possible."""
+    from ncdiag.cluster.fleet.serve import UnreachableDriverError, serve
+
+    try:
+        serve(host, job, scratch.path)
+    except UnreachableDriverError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the driver is told in one line
+        return f"its worker failed: {type(error).__name__}: {error}"
+    return None
+
+
+if __name__ == "__main__":
+    main()
