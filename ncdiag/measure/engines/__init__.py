@@ -1,1 +1,66 @@
-"""The engines that measure a pair of hosts."""
+"""The engines that can measure pairs; one package or module each, imported when it is opened."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Protocol
+
+from ncdiag.cluster.fleet import Fleet, FleetOptions
+from ncdiag.cluster.launchers import Launcher
+from ncdiag.measure.engines.base import Engine, Timing
+from ncdiag.model.errors import UsageError
+from ncdiag.model.host import Host
+
+
+class OpensEngine(Protocol):
+    """How an engine is made; nothing is started yet."""
+
+    def __call__(
+        self, hosts: Sequence[Host], launcher: Launcher, timing: Timing, fleet: FleetOptions
+    ) -> Engine:
+        """Make it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEntry:
+    """An engine by name: how it is made, and why it could not measure on this very host.
+
+    Hosts need what an engine is made of, the driver does not.
+    """
+
+    open: OpensEngine
+    unavailable: Callable[[], str | None]
+
+
+def _open_torch(
+    hosts: Sequence[Host], launcher: Launcher, timing: Timing, fleet: FleetOptions
+) -> Engine:
+    from ncdiag.measure.engines.torch.engine import TorchEngine
+    from ncdiag.measure.engines.torch.processes import shared_process
+
+    members = Fleet(hosts, launcher, companions=(shared_process(),), options=fleet)
+    return TorchEngine(hosts, members, timing)
+
+
+def _torch_unavailable() -> str | None:
+    if find_spec("torch"):
+        return None
+    return "torch is not installed: pip install 'ncdiag[torch]'"
+
+
+ENGINES: Mapping[str, EngineEntry] = {"torch": EngineEntry(_open_torch, _torch_unavailable)}
+
+
+def open_engine(
+    name: str,
+    hosts: Sequence[Host],
+    launcher: Launcher,
+    *,
+    timing: Timing | None = None,
+    fleet: FleetOptions | None = None,
+) -> Engine:
+    """Make the engine called ``name``; raises :class:`UsageError` that lists those there are."""
+    if name not in ENGINES:
+        raise UsageError(f"unknown engine {name!r} (there are: {', '.join(sorted(ENGINES))})")
+    return ENGINES[name].open(hosts, launcher, timing or Timing(), fleet or FleetOptions())

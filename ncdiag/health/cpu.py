@@ -1,0 +1,34 @@
+"""How busy a host's processors are."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTimes:
+    """Clock ticks since boot, over all processors."""
+
+    idle: int
+    total: int
+
+    def idle_share_since(self, before: "CpuTimes") -> float | None:
+        """Share of the time since ``before`` that was idle, 0 to 1; ``None`` if no tick passed."""
+        total = self.total - before.total
+        if total <= 0:
+            return None
+        return min(1.0, max(0.0, (self.idle - before.idle) / total))
+
+
+def read_cpu_times(root: Path = Path("/")) -> CpuTimes:
+    """Read the first line of ``/proc/stat``; raises :class:`OSError` or :class:`ValueError`.
+
+    Waiting for a disk is idle here, time taken by a hypervisor (steal) is not: only the latter
+    keeps a network transfer from running.
+    """
+    with (root / "proc/stat").open() as stat:
+        label, *ticks = stat.readline().split()
+    if label != "cpu" or len(ticks) < 5:
+        raise ValueError(f"{root}proc/stat does not begin with the sum of all processors")
+    # user nice system idle iowait irq softirq steal; guest times are part of user (proc(5)).
+    user, nice, system, idle, iowait, *rest = map(int, ticks[:8])
+    return CpuTimes(idle + iowait, user + nice + system + idle + iowait + sum(rest))

@@ -1,0 +1,62 @@
+"""The measuring process: ``python -m ncdiag.measure.engines.torch.child BACKEND [NAME=VALUE ...]``.
+
+One JSON request a line on stdin, one JSON answer a line on stdout. It lives as long as nothing
+goes wrong, and is killed from outside when a request takes too long.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import msgspec
+
+from ncdiag.measure.engines.torch.messages import Backend, Ready, Request
+
+# Settings of a job that happened to stand in the environment would change what is measured.
+_FOREIGN_PREFIXES = ("GLOO_", "NCCL_", "TORCH_NCCL_", "TORCH_DISTRIBUTED_", "OMP_", "MKL_")
+_NO_TORCH = "torch is not installed there: pip install 'ncdiag[torch]'"
+
+
+def main(backend: Backend, settings: Sequence[str] = ()) -> None:
+    """Serve requests until stdin ends."""
+    replies = _take_stdout()
+    _set_environment(settings)
+    try:
+        from ncdiag.measure.engines.torch.measuring import Measurer
+    except ImportError as error:
+        answer = _NO_TORCH if error.name == "torch" else f"torch cannot be imported: {error}"
+        _reply(replies, Ready(error=answer))
+        sys.stdin.read()
+        return
+    measurer = Measurer(backend)
+    _reply(replies, measurer.ready)
+    decoder = msgspec.json.Decoder(Request)
+    for line in sys.stdin.buffer:
+        _reply(replies, measurer.answer(decoder.decode(line)))
+        measurer.clean_up()
+
+
+def _take_stdout() -> BinaryIO:
+    """Keep the way for answers; what else is printed, also by C++ code, goes to stderr."""
+    replies = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    return replies
+
+
+def _set_environment(settings: Sequence[str]) -> None:
+    for name in [name for name in os.environ if name.startswith(_FOREIGN_PREFIXES)]:
+        del os.environ[name]
+    # More threads than the one that measures would take the processor from it.
+    os.environ["OMP_NUM_THREADS"] = "1"
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        os.environ[name] = value
+
+
+def _reply(replies: BinaryIO, answer: msgspec.Struct) -> None:
+    replies.write(msgspec.json.encode(answer) + b"\n")
+
+
+if __name__ == "__main__":
+    main(Backend(sys.argv[1]), sys.argv[2:])
