@@ -155,17 +155,21 @@ def _launchers() -> Iterator[Part]:
 
 
 def _engines(libraries: Sequence[Part]) -> Iterator[Part]:
-    """The one engine of today is as good as the library it measures with."""
-    for library in libraries:
-        if library.name == "torch":
-            yield Part(
-                kind="engine",
-                name=library.name,
-                available=library.available,
-                needed_for="sweep",
-                version=library.version,
-                reason=library.reason,
-            )
+    """Each engine; one named after its library is as good as that library is found to be."""
+    from ncdiag.measure.engines import ENGINES
+
+    found = {library.name: library for library in libraries}
+    for name, engine in ENGINES.items():
+        library = found.get(name)
+        reason = engine.unavailable() or (library.reason if library else None)
+        yield Part(
+            kind="engine",
+            name=name,
+            available=not reason,
+            needed_for="sweep",
+            version=library.version if library and not reason else None,
+            reason=reason,
+        )
 
 
 def _program(program: Program, path: str | None, answers: Mapping[str, "Answer"]) -> Part:
