@@ -51,17 +51,17 @@ NOT_STARTED: Final = (
         "unknown option -- y",
     ),
     Reason(
-        r"(?:line \d+|sh: \d+): (?:\.: )?(?:can(?:no|')t open )?(?!exec)(?P<file>[^:]+): No such file",
-        "no such file there: {file} (--remote-setup)",
-        "sh: 1: .: cannot open ./setup.sh: No such file",
-        "sh: 1: exec: /opt/python: not found",
-    ),
-    Reason(
         r"(?:exec: )?(?P<python>\S*python\S*): "
         r"(?:cannot execute: |command )?(?:[Nn]o such file|not found)",
         "no python there: {python} is not found (--remote-python names another)",
         "sh: 1: exec: /opt/venv/bin/python: not found",
         "python: can't open file 'x.py': [Errno 2] No such file or directory",
+    ),
+    Reason(
+        r": (?:can(?:not|'t) open )?(?P<file>[^:]+): No such file",
+        "no such file there: {file} (--remote-setup)",
+        "sh: 1: .: cannot open ./setup.sh: No such file",
+        "sh: 1: exec: /opt/python: not found",
     ),
     Reason(
         r"(?:exec: )?(?P<python>\S*python\S*): (?:cannot execute: )?Permission denied",
