@@ -11,12 +11,15 @@ from typing import NamedTuple
 class Palette(NamedTuple):
     """``scale`` maps a share of what should be reached to a colour, linear in between.
 
-    ``error`` is for a failed measurement, ``empty`` for a cell without one.
+    ``error`` is for a failed measurement, ``empty`` for a cell without one, ``ink`` for the names
+    and ``paper`` for what lies between the cells.
     """
 
     scale: tuple[tuple[float, str], ...]
     error: str
     empty: str
+    ink: str
+    paper: str
 
 
 LIGHT = Palette(
@@ -30,6 +33,8 @@ LIGHT = Palette(
     ),
     error="#3d3d46",
     empty="#f0f0f2",
+    ink="#1a1f2b",
+    paper="#ffffff",
 )
 DARK = Palette(
     scale=(
@@ -42,4 +47,6 @@ DARK = Palette(
     ),
     error="#d6d6de",
     empty="#1b1f27",
+    ink="#e4e7ed",
+    paper="#161a22",
 )
