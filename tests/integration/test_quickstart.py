@@ -184,13 +184,11 @@ def test_an_ordinary_user_gets_a_healthy_verdict_in_a_fresh_clone(open_folder: P
         (clone / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, clone / name)
     (open_folder / "home").mkdir()
+    # Not the Python of the environment that the tests run in.
+    path = [entry for entry in os.environ["PATH"].split(os.pathsep) if ".venv" not in entry]
     done = subprocess.run(
         [clone / "bin" / "quickstart"],
-        env={
-            **os.environ,
-            "HOME": str(open_folder / "home"),
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
-        },
+        env={**os.environ, "HOME": str(open_folder / "home"), "PATH": os.pathsep.join(path)},
         cwd="/",
         capture_output=True,
         text=True,
