@@ -1,5 +1,5 @@
 """What the payload of one link should reach, from what is known of its two ends."""
-# ruff: noqa: RUF001 (a derivation is written with the sign × that operators read)
+# ruff: noqa: RUF001 (a derivation is written with the multiplication sign operators read)
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,5 +1,5 @@
 """The expectation of a link: the least of what limits it, in one line."""
-# ruff: noqa: RUF001 (a derivation is written with the sign × that operators read)
+# ruff: noqa: RUF001 (a derivation is written with the multiplication sign operators read)
 
 from dataclasses import replace
 

@@ -1,0 +1,172 @@
+"""Cases into words: who is blamed, on what evidence, and what to do next."""
+
+import numpy as np
+
+from ncdiag.diagnose.blame import Part
+from ncdiag.diagnose.cases import Case, nic_name
+from ncdiag.diagnose.investigate import Findings, pair_count
+from ncdiag.diagnose.table import Fabric, Floats, Mask
+from ncdiag.diagnose.thresholds import Thresholds
+from ncdiag.model.units import format_rate
+from ncdiag.model.verdict import Culprit, CulpritKind, Direction, LinkStatus
+
+# Nothing measured from outside is certain.
+_MOST_SURE = 0.99
+VERBS = {
+    Direction.SEND: "sends",
+    Direction.RECEIVE: "receives",
+    Direction.BOTH: "sends and receives",
+}
+
+
+def culprit(found: Findings, case: Case, thresholds: Thresholds) -> Culprit:
+    """Return the culprit that a proven case makes."""
+    share = _median(found.judged.sticks.share, case.links)
+    explains, against = int(case.links.sum()), int(case.against.sum())
+    return Culprit(
+        kind=case.kind,
+        name=case.name,
+        direction=case.direction,
+        status=_status(found, case.links, thresholds),
+        confidence=_confidence(case.confirmed, explains, against),
+        efficiency=share,
+        explains=explains,
+        contradicts=against,
+        reason=_reason(found, case, share),
+        next=_next(found, case),
+    )
+
+
+def fleet_culprit(found: Findings) -> Culprit:
+    """Return the culprit that stands for everything being slow alike."""
+    share = _median(found.judged.sticks.share, found.fleet)
+    rows = np.flatnonzero(found.fleet & found.judged.confirmed)
+    pairs = pair_count(found.judged.table.fabric, rows)
+    return Culprit(
+        kind=CulpritKind.FLEET,
+        name="fleet",
+        direction=Direction.BOTH,
+        status=LinkStatus.FAULTY,
+        confidence=_confidence(pairs, int(found.fleet.sum()), 0),
+        efficiency=share,
+        explains=int(found.fleet.sum()),
+        contradicts=0,
+        reason=(
+            f"everything reaches only {share:.0%} of its expectation alike, also alone"
+            f" ({pairs} pairs measured again in quiet): the configuration or the expectation is"
+            " wrong, no single host"
+        ),
+        next=(
+            "check rate= in the hosts file, MTU and link speed (ethtool), and the transport:"
+            " one TCP stream does not fill a fast NIC"
+        ),
+    )
+
+
+def link_culprit(found: Findings, row: int, thresholds: Thresholds) -> Culprit:
+    """Return the culprit of one slow link that nothing else explains."""
+    table = found.judged.table
+    share = float(found.judged.sticks.share[row])
+    link = np.arange(table.fabric.links) == row
+    source, target = table.keys[row].source, table.keys[row].target
+    where = f" on rail {table.keys[row].rail}" if table.fabric.rails > 1 else ""
+    return Culprit(
+        kind=CulpritKind.LINK,
+        name=table.fabric.link_name(row),
+        direction=Direction.SEND,
+        status=_status(found, link, thresholds),
+        confidence=_confidence(int(table.tests[row]), 1, 0),
+        efficiency=share,
+        explains=1,
+        contradicts=0,
+        reason=(
+            f"reaches {format_rate(table.judged[row])}{where}, {share:.0%} of"
+            f" {_yardstick(found, link)}, with the fabric quiet; no component explains it"
+        ),
+        next=f"check the path from {source} to {target}: ecmp hashing, cables between their leaves",
+    )
+
+
+def _reason(found: Findings, case: Case, share: float) -> str:
+    """Return one sentence with the figures."""
+    table = found.judged.table
+    rate = format_rate(float(np.median(table.judged[case.links])))
+    what = f"{share:.0%} of {_yardstick(found, case.links)} ({rate})"
+    if case.host is None:
+        told = f"{_where(found, case)} run at {what}, {case.confirmed} of them also in quiet"
+    else:
+        told = (
+            f"{VERBS[case.direction]} at {what} with {_other_hosts(table.fabric, case)} partners,"
+            f" {case.confirmed} of them measured again in quiet"
+        )
+    if case.host is not None and _leaf_to_itself(table.fabric, case.host):
+        told += "; it has its leaf to itself, whose uplink would look the same"
+    elif "|" in case.name and case.kind is CulpritKind.SWITCH:
+        told += "; the data cannot tell which end"
+    against = int(case.against.sum())
+    return f"{told}; {against} faster links speak against it" if against else told
+
+
+def _where(found: Findings, case: Case) -> str:
+    """Return which pairs a switch or rail is blamed for."""
+    pairs = pair_count(found.judged.table.fabric, np.flatnonzero(case.links))
+    if case.kind is CulpritKind.RAIL:
+        return f"{pairs} pairs on this rail"
+    if "|" in case.name:
+        return f"{pairs} pairs between these leaves, but none inside them,"
+    if case.part is Part.LEAF:
+        return f"{pairs} pairs with a host of this leaf"
+    return f"{pairs} pairs that leave this leaf, but none inside it,"
+
+
+def _other_hosts(fabric: Fabric, case: Case) -> int:
+    ends = np.concatenate((fabric.source[case.links], fabric.target[case.links]))
+    return len(np.unique(ends)) - 1
+
+
+def _leaf_to_itself(fabric: Fabric, host: int) -> bool:
+    leaf = fabric.leaf[host]
+    return bool(leaf >= 0 and (fabric.leaf == leaf).sum() == 1 and (fabric.leaf >= 0).sum() > 1)
+
+
+def _next(found: Findings, case: Case) -> str:
+    """Return the command to run or the action to take."""
+    fabric = found.judged.table.fabric
+    if case.host is not None:
+        name, rows = fabric.hosts[case.host], np.flatnonzero(case.links)
+        ends = np.unique(np.concatenate((fabric.source[rows], fabric.target[rows])))
+        partners = [fabric.hosts[end] for end in ends if end != case.host][:2]
+        nics = sorted({nic_name(fabric, case.host, rail) for rail in np.unique(fabric.rail[rows])})
+        nic = nics[0].partition(":")[2]
+        return (
+            f"on {name}: ethtool -S {nic}, check cable and optics; then"
+            f" ncdiag sweep --nodes {','.join((name, *partners))}"
+        )
+    if case.kind is CulpritKind.RAIL:
+        return f"check the switches of rail {case.name} and the NICs' speed on it"
+    if case.part is Part.LEAF:
+        return f"check switch {case.name}: port errors, speed, buffers"
+    return f"check the uplinks of {case.name.replace('|', ' and ')}: port errors, failed members"
+
+
+def _median(shares: Floats, links: Mask) -> float:
+    return float(np.median(shares[links]))
+
+
+def _status(found: Findings, links: Mask, thresholds: Thresholds) -> LinkStatus:
+    """Judge by the fleet's median where everything is below its expectation."""
+    shares = found.judged.sticks.ratio if found.fleet.any() else found.judged.sticks.share
+    slow = _median(shares, links) < thresholds.faulty_below
+    return LinkStatus.FAULTY if slow else LinkStatus.DEGRADED
+
+
+def _yardstick(found: Findings, links: Mask) -> str:
+    """Name what the links were compared with."""
+    expected = ~np.isnan(found.judged.table.expected[links])
+    return "the expected rate" if expected.all() else "the fleet's median"
+
+
+def _confidence(confirmed: int, explains: int, against: int) -> float:
+    """Each confirmation halves the doubt; each contradiction takes its share."""
+    sure = min(_MOST_SURE, 1 - 0.5**confirmed)
+    return round(sure * explains / (explains + against), 3)

@@ -1,0 +1,238 @@
+"""Everything concluded from a sweep's measurements."""
+
+from itertools import islice
+
+import numpy as np
+
+from ncdiag.diagnose.cases import cases
+from ncdiag.diagnose.contention import contention
+from ncdiag.diagnose.culprits import culprit, fleet_culprit, link_culprit
+from ncdiag.diagnose.hosts import HostJudge
+from ncdiag.diagnose.investigate import Findings, investigate, pair_count
+from ncdiag.diagnose.table import Mask
+from ncdiag.diagnose.thresholds import (
+    MAX_LISTED_LINK_CULPRITS,
+    MAX_LISTED_UNTESTED,
+    Thresholds,
+)
+from ncdiag.model.evidence import SweepEvidence
+from ncdiag.model.measurement import LinkKey, PairKey
+from ncdiag.model.units import format_rate
+from ncdiag.model.verdict import (
+    Culprit,
+    Diagnosis,
+    HostStatus,
+    HostVerdict,
+    LinkStatus,
+    LinkVerdict,
+    Verdict,
+)
+
+# Proof that a fleet is slow as a whole: pairs slow in quiet too.
+_FLEET_PAIRS = 2
+
+
+def diagnose(evidence: SweepEvidence, thresholds: Thresholds) -> Diagnosis:
+    """Judge links, hosts and fleet, and name the culprits; pure, and bounded by the evidence."""
+    found = investigate(evidence, thresholds)
+    every = cases(found)
+    proven = [case for case in every if case.proven]
+    judged, fabric = found.judged, found.judged.table.fabric
+    fleet_rows = np.flatnonzero(found.fleet & judged.confirmed)
+    fleet = pair_count(fabric, fleet_rows) >= _FLEET_PAIRS
+    single = found.single & judged.confirmed
+    culprits = [culprit(found, case, thresholds) for case in proven]
+    hosts = HostJudge(
+        evidence=evidence,
+        found=found,
+        blamed=[(case, one.status) for case, one in zip(proven, culprits, strict=True)],
+        suspected=[case for case in every if not case.proven],
+        fine=judged.healthy | judged.degraded | found.excused,
+        fleet=fleet,
+    )
+    accused = np.logical_or.reduce([single, found.fleet & fleet, *(case.links for case in proven)])
+    links = _link_verdicts(found, accused)
+    verdicts = tuple(hosts.verdict(number) for number in range(len(fabric.hosts)))
+    if fleet:
+        culprits.insert(0, fleet_culprit(found))
+    links_blamed = _slowest(found, single)
+    culprits += [link_culprit(found, row, thresholds) for row in links_blamed]
+    untested, count = _untested(evidence, set(judged.table.keys))
+    return Diagnosis(
+        verdict=_verdict(found, culprits, verdicts, accused, thresholds),
+        links=links + _untested_links(untested),
+        hosts=verdicts,
+        culprits=tuple(culprits),
+        contention=contention(found),
+        untested=tuple(dict.fromkeys((pair.first, pair.second) for pair in untested)),
+        untested_pairs=count,
+        isolate=_named(verdicts, HostStatus.FAULTY),
+        good=_named(verdicts, HostStatus.HEALTHY, HostStatus.DEGRADED),
+        notes=tuple(_notes(found, evidence, accused, int(single.sum()))),
+    )
+
+
+def _link_verdicts(found: Findings, accused: Mask) -> tuple[LinkVerdict, ...]:
+    """One verdict a measured link, in the order in which they were first measured."""
+    table, sticks = found.judged.table, found.judged.sticks
+    columns = zip(
+        table.keys,
+        table.shown,
+        table.expectations,
+        _statuses(found, accused),
+        sticks.efficiency.tolist(),
+        sticks.fleet_gbit_per_s.tolist(),
+        sticks.ratio.tolist(),
+        table.tests.tolist(),
+        strict=True,
+    )
+    return tuple(
+        LinkVerdict(
+            source=key.source,
+            target=key.target,
+            rail=key.rail,
+            status=status,
+            measured_gbit_per_s=shown.measured_gbit_per_s,
+            expected_gbit_per_s=None if expected is None else expected.gbit_per_s,
+            expected_from=None if expected is None else expected.derivation,
+            efficiency=_or_none(efficiency),
+            fleet_gbit_per_s=_or_none(fleet),
+            fleet_ratio=_or_none(ratio),
+            bytes=shown.bytes,
+            tests=tests,
+            min_gbit_per_s=shown.min_gbit_per_s,
+            idle=shown.idle,
+            error=shown.error,
+            round=shown.round,
+            engine=shown.engine,
+        )
+        for key, shown, expected, status, efficiency, fleet, ratio, tests in columns
+    )
+
+
+def _statuses(found: Findings, accused: Mask) -> list[LinkStatus]:
+    """Each link's status: what is slow only beside others, so far as known, accuses nobody."""
+    judged = found.judged
+    codes = np.select(
+        [
+            judged.error,
+            judged.inconclusive,
+            ~accused & _slow(found),
+            judged.faulty,
+            judged.degraded,
+        ],
+        [0, 1, 1, 2, 3],
+        4,
+    )
+    names = (
+        LinkStatus.ERROR,
+        LinkStatus.INCONCLUSIVE,
+        LinkStatus.FAULTY,
+        LinkStatus.DEGRADED,
+        LinkStatus.HEALTHY,
+    )
+    return [names[code] for code in codes.tolist()]
+
+
+def _slow(found: Findings) -> Mask:
+    """Links that were slow with their round and were not measured in quiet."""
+    judged = found.judged
+    waiting: Mask = (judged.faulty | judged.degraded) & ~judged.confirmed
+    return waiting
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+def _slowest(found: Findings, single: Mask) -> list[int]:
+    """Rows of the links to blame by themselves, the slowest first, so many as are listed."""
+    rows = np.flatnonzero(single)
+    order = np.argsort(found.judged.sticks.share[rows], kind="stable")
+    chosen: list[int] = rows[order][:MAX_LISTED_LINK_CULPRITS].tolist()
+    return chosen
+
+
+def _untested(evidence: SweepEvidence, tested: set[LinkKey]) -> tuple[list[PairKey], int]:
+    """Planned pairs without a result though both hosts can be reached: the first, and how many."""
+    open_ = (
+        pair
+        for pair in evidence.planned()
+        if pair.first not in evidence.unreachable
+        and pair.second not in evidence.unreachable
+        and tested.isdisjoint(pair.directions)
+    )
+    listed = list(islice(open_, MAX_LISTED_UNTESTED))
+    return listed, len(listed) + sum(1 for _ in open_)
+
+
+def _untested_links(pairs: list[PairKey]) -> tuple[LinkVerdict, ...]:
+    return tuple(
+        LinkVerdict(
+            source=link.source, target=link.target, rail=link.rail, status=LinkStatus.UNTESTED
+        )
+        for pair in pairs
+        for link in pair.directions
+    )
+
+
+def _named(verdicts: tuple[HostVerdict, ...], *statuses: HostStatus) -> tuple[str, ...]:
+    return tuple(verdict.name for verdict in verdicts if verdict.status in statuses)
+
+
+def _verdict(
+    found: Findings,
+    culprits: list[Culprit],
+    hosts: tuple[HostVerdict, ...],
+    accused: Mask,
+    thresholds: Thresholds,
+) -> Verdict:
+    """Faulty with any culprit; healthy only if nothing below the line was left undecided."""
+    if culprits:
+        return Verdict.FAULTY
+    judged = found.judged
+    undecided = judged.error | (
+        (judged.inconclusive | (_slow(found) & ~accused))
+        & ~(judged.sticks.share >= thresholds.faulty_below)
+        & ~found.excused
+    )
+    unknown = {HostStatus.UNREACHABLE, HostStatus.INCONCLUSIVE}
+    if undecided.any() or any(host.status in unknown for host in hosts):
+        return Verdict.INCONCLUSIVE
+    return Verdict.HEALTHY
+
+
+def _notes(found: Findings, evidence: SweepEvidence, accused: Mask, single: int) -> list[str]:
+    """Lines an operator should read beside the verdict."""
+    judged, table = found.judged, found.judged.table
+    notes = []
+    blind = np.isnan(table.expected) & ~judged.error
+    if blind.any():
+        whom = "no link" if blind.sum() == (~judged.error).sum() else f"{blind.sum()} links without"
+        rate = format_rate(float(np.nanmedian(judged.sticks.fleet_gbit_per_s[blind])))
+        what = "has an expectation" if whom == "no link" else "expectation"
+        notes.append(f"{whom} {what}: judged against the fleet's median of {rate}")
+    typical = judged.sticks.typical
+    if not found.fleet.any() and typical < Thresholds().reached:
+        notes.append(f"the fleet as a whole reaches {typical:.0%} of its expectation")
+    waiting = int((_slow(found) & ~accused & ~found.excused).sum())
+    if waiting:
+        notes.append(
+            f"{waiting} links were slow and could not be measured again in quiet:"
+            " nobody is accused for them"
+        )
+    if found.excused.any():
+        notes.append(
+            f"{found.excused.sum()} links were slow together only, judged by a sample of their"
+            " group that was fast alone"
+        )
+    if single > MAX_LISTED_LINK_CULPRITS:
+        notes.append(
+            f"{single} slow links, of which the slowest {MAX_LISTED_LINK_CULPRITS} are named"
+        )
+    if len(evidence.hosts) - len(evidence.unreachable) == 2 and single:
+        notes.append(
+            "with two hosts a slow link cannot be told from a slow host, so nobody is isolated:"
+            " add a third host"
+        )
+    return notes
