@@ -187,14 +187,20 @@ def _tbf(device: str, rate: int) -> str:
 
 
 def _htb(device: str, rate: int, pairs: dict[str, int]) -> list[str]:
-    """One class for each slow pair and one for the rest, all below the host's own rate."""
+    """One class for each slow pair and one for the rest, all together within the host's rate.
+
+    A class may always send at its guaranteed rate, whatever its parent has left, so the guarantees
+    must not add up to more than the host's rate; the rest up to the ceiling is borrowed.
+    """
+    share = rate // (len(pairs) + 1)
     lines = [
         f"qdisc add dev {device} root handle 1: htb default 2",
-        _htb_class(device, "1:", "1:1", rate),
-        *_htb_leaf(device, 2, rate),
+        _htb_class(device, "1:", "1:1", rate, rate),
+        *_htb_leaf(device, 2, share, rate),
     ]
     for minor, (destination, pair_rate) in enumerate(pairs.items(), start=0x10):
-        lines += _htb_leaf(device, minor, min(pair_rate, rate))
+        ceiling = min(pair_rate, rate)
+        lines += _htb_leaf(device, minor, min(share, ceiling), ceiling)
         lines.append(
             f"filter add dev {device} parent 1: protocol ip prio 1"
             f" u32 match ip dst {destination}/32 flowid 1:{minor:x}"
@@ -202,18 +208,18 @@ def _htb(device: str, rate: int, pairs: dict[str, int]) -> list[str]:
     return lines
 
 
-def _htb_leaf(device: str, minor: int, rate: int) -> list[str]:
+def _htb_leaf(device: str, minor: int, guaranteed: int, ceiling: int) -> list[str]:
     # The queue holds as much as tbf's would; the default of 1000 packets could hold 64 MB.
-    limit = rate * _LATENCY_MS // 8000 + _BURST_BYTES
+    limit = ceiling * _LATENCY_MS // 8000 + _BURST_BYTES
     return [
-        _htb_class(device, "1:1", f"1:{minor:x}", rate),
+        _htb_class(device, "1:1", f"1:{minor:x}", guaranteed, ceiling),
         f"qdisc add dev {device} parent 1:{minor:x} handle {minor:x}: bfifo limit {limit}",
     ]
 
 
-def _htb_class(device: str, parent: str, name: str, rate: int) -> str:
+def _htb_class(device: str, parent: str, name: str, guaranteed: int, ceiling: int) -> str:
     # One offloaded segment of 64 KiB a turn; what htb derives from such rates it calls too big.
     return (
-        f"class add dev {device} parent {parent} classid {name} htb rate {rate}bit"
-        f" burst {_BURST_BYTES} cburst {_BURST_BYTES} quantum 65536"
+        f"class add dev {device} parent {parent} classid {name} htb rate {guaranteed}bit"
+        f" ceil {ceiling}bit burst {_BURST_BYTES} cburst {_BURST_BYTES} quantum 65536"
     )

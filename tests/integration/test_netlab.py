@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,12 +36,14 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
 
 
 @contextmanager
-def iperf3_server(lab: Lab, host: str) -> Iterator[None]:
+def iperf3_server(lab: Lab, host: str, port: int = 5201) -> Iterator[None]:
     """Serve iperf3 on a host for as long as the block runs."""
     if shutil.which("iperf3") is None:
         pytest.skip("iperf3 is not installed (apt-get install iperf3)")
     with subprocess.Popen(
-        lab.command(host, "iperf3", "-s", "--forceflush"), stdout=subprocess.PIPE, text=True
+        lab.command(host, "iperf3", "-s", "-p", str(port), "--forceflush"),
+        stdout=subprocess.PIPE,
+        text=True,
     ) as server:
         try:
             assert server.stdout is not None
@@ -50,13 +53,13 @@ def iperf3_server(lab: Lab, host: str) -> Iterator[None]:
             server.kill()
 
 
-def mbit_per_s(lab: Lab, source: str, target: str, rail: int = 0) -> float:
+def mbit_per_s(lab: Lab, source: str, target: str, rail: int = 0, port: int = 5201) -> float:
     """What the target measures of what the source's iperf3 server sends it.
 
     The first 0.2 of one second are left out: full token buckets make them too fast.
     """
-    client = ("iperf3", "-c", lab.address(source, rail), "-R", "-t", "1", "-i", "0.1", "-J")
-    done = run(lab.command(target, *client))
+    client = ("iperf3", "-c", lab.address(source, rail), "-p", str(port), "-R", "-J")
+    done = run(lab.command(target, *client, "-t", "1", "-i", "0.1"))
     assert done.returncode == 0, done.stdout + done.stderr
     intervals = [interval["sum"] for interval in json.loads(done.stdout)["intervals"][2:]]
     seconds = sum(interval["seconds"] for interval in intervals)
@@ -121,6 +124,26 @@ def test_planted_rates_are_what_iperf3_measures(lab: BringUp) -> None:
         assert mbit_per_s(here, "h3", "h4") == payload(50)
     with iperf3_server(here, "h4"):
         assert mbit_per_s(here, "h4", "h3") == payload(300)
+
+
+def test_a_slow_pair_shares_the_rate_of_its_host(lab: BringUp) -> None:
+    here = lab("""
+        rate = "200mbit"
+        [leaves]
+        leaf1 = ["a", "b", "c"]
+        [[faults]]
+        host = "a"
+        to = "b"
+        send = "120mbit"
+    """)
+    with (
+        iperf3_server(here, "a", 5201),
+        iperf3_server(here, "a", 5202),
+        ThreadPoolExecutor() as both,
+    ):
+        slow = both.submit(mbit_per_s, here, "a", "b", port=5201)
+        other = both.submit(mbit_per_s, here, "a", "c", port=5202)
+        assert slow.result() + other.result() == payload(200)
 
 
 def test_a_slow_uplink_slows_only_what_crosses_it(lab: BringUp) -> None:
