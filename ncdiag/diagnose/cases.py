@@ -44,6 +44,42 @@ class Case:
         return self.confirmed >= _CONFIRMED
 
 
+@dataclass(frozen=True, slots=True)
+class Charges:
+    """Who is accused, for what.
+
+    ``unproven`` cases accuse nobody: too little of them was measured again in quiet. ``fleet`` says
+    that everything is slow alike. ``single`` are slow links without a component to blame, and
+    ``accused`` all links that anything is blamed for.
+    """
+
+    proven: tuple[Case, ...]
+    unproven: tuple[Case, ...]
+    fleet: bool
+    single: Mask
+    accused: Mask
+
+
+def charge(found: Findings) -> Charges:
+    """Decide which findings are proven; a slow link of an unproven one stands for itself."""
+    judged = found.judged
+    every = cases(found)
+    proven = tuple(case for case in every if case.proven)
+    unproven = tuple(case for case in every if not case.proven)
+    quiet = np.flatnonzero(found.fleet & judged.confirmed)
+    fleet = pair_count(judged.table.fabric, quiet) >= _CONFIRMED
+    explained = np.logical_or.reduce([found.fleet & fleet, *(case.links for case in proven)])
+    single = np.logical_or.reduce([found.single, found.fleet, *(case.links for case in unproven)])
+    single &= judged.confirmed & ~explained
+    return Charges(
+        proven=proven,
+        unproven=unproven,
+        fleet=fleet,
+        single=single,
+        accused=explained | single,
+    )
+
+
 def cases(found: Findings) -> list[Case]:
     """Bring suspects of the same component together, whatever the direction."""
     fabric = found.judged.table.fabric

@@ -27,7 +27,7 @@ def culprit(found: Findings, case: Case, thresholds: Thresholds) -> Culprit:
         kind=case.kind,
         name=case.name,
         direction=case.direction,
-        status=_status(found, case.links, thresholds),
+        status=case_status(found, case.links, thresholds),
         confidence=_confidence(case.confirmed, explains, against),
         efficiency=share,
         explains=explains,
@@ -74,7 +74,7 @@ def link_culprit(found: Findings, row: int, thresholds: Thresholds) -> Culprit:
         kind=CulpritKind.LINK,
         name=table.fabric.link_name(row),
         direction=Direction.SEND,
-        status=_status(found, link, thresholds),
+        status=case_status(found, link, thresholds),
         confidence=_confidence(int(table.tests[row]), 1, 0),
         efficiency=share,
         explains=1,
@@ -153,8 +153,8 @@ def _median(shares: Floats, links: Mask) -> float:
     return float(np.median(shares[links]))
 
 
-def _status(found: Findings, links: Mask, thresholds: Thresholds) -> LinkStatus:
-    """Judge by the fleet's median where everything is below its expectation."""
+def case_status(found: Findings, links: Mask, thresholds: Thresholds) -> LinkStatus:
+    """Return faulty or degraded, by the fleet's median where everything misses its expectation."""
     shares = found.judged.sticks.ratio if found.fleet.any() else found.judged.sticks.share
     slow = _median(shares, links) < thresholds.faulty_below
     return LinkStatus.FAULTY if slow else LinkStatus.DEGRADED

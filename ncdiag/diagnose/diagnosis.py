@@ -4,11 +4,11 @@ from itertools import islice
 
 import numpy as np
 
-from ncdiag.diagnose.cases import cases
+from ncdiag.diagnose.cases import Charges, charge
 from ncdiag.diagnose.contention import contention
 from ncdiag.diagnose.culprits import culprit, fleet_culprit, link_culprit
 from ncdiag.diagnose.hosts import HostJudge
-from ncdiag.diagnose.investigate import Findings, investigate, pair_count
+from ncdiag.diagnose.investigate import Findings, investigate
 from ncdiag.diagnose.table import Mask
 from ncdiag.diagnose.thresholds import (
     MAX_LISTED_LINK_CULPRITS,
@@ -28,58 +28,47 @@ from ncdiag.model.verdict import (
     Verdict,
 )
 
-# Proof that a fleet is slow as a whole: pairs slow in quiet too.
-_FLEET_PAIRS = 2
-
 
 def diagnose(evidence: SweepEvidence, thresholds: Thresholds) -> Diagnosis:
     """Judge links, hosts and fleet, and name the culprits; pure, and bounded by the evidence."""
     found = investigate(evidence, thresholds)
-    every = cases(found)
-    proven = [case for case in every if case.proven]
-    judged, fabric = found.judged, found.judged.table.fabric
-    fleet_rows = np.flatnonzero(found.fleet & judged.confirmed)
-    fleet = pair_count(fabric, fleet_rows) >= _FLEET_PAIRS
-    single = found.single & judged.confirmed
-    culprits = [culprit(found, case, thresholds) for case in proven]
-    hosts = HostJudge(
-        evidence=evidence,
-        found=found,
-        blamed=[(case, one.status) for case, one in zip(proven, culprits, strict=True)],
-        suspected=[case for case in every if not case.proven],
-        fine=judged.healthy | judged.degraded | found.excused,
-        fleet=fleet,
-    )
-    accused = np.logical_or.reduce([single, found.fleet & fleet, *(case.links for case in proven)])
-    links = _link_verdicts(found, accused)
-    verdicts = tuple(hosts.verdict(number) for number in range(len(fabric.hosts)))
-    if fleet:
-        culprits.insert(0, fleet_culprit(found))
-    links_blamed = _slowest(found, single)
-    culprits += [link_culprit(found, row, thresholds) for row in links_blamed]
-    untested, count = _untested(evidence, set(judged.table.keys))
+    charges = charge(found)
+    culprits = _culprits(found, charges, thresholds)
+    hosts = HostJudge(evidence, found, charges, thresholds).verdicts()
+    untested, count = _untested(evidence, set(found.judged.table.keys))
     return Diagnosis(
-        verdict=_verdict(found, culprits, verdicts, accused, thresholds),
-        links=links + _untested_links(untested),
-        hosts=verdicts,
-        culprits=tuple(culprits),
+        verdict=_verdict(found, charges, culprits, hosts, thresholds),
+        links=_link_verdicts(found, charges) + _untested_links(untested),
+        hosts=hosts,
+        culprits=culprits,
         contention=contention(found),
         untested=tuple(dict.fromkeys((pair.first, pair.second) for pair in untested)),
         untested_pairs=count,
-        isolate=_named(verdicts, HostStatus.FAULTY),
-        good=_named(verdicts, HostStatus.HEALTHY, HostStatus.DEGRADED),
-        notes=tuple(_notes(found, evidence, accused, int(single.sum()))),
+        isolate=_named(hosts, HostStatus.FAULTY),
+        good=_named(hosts, HostStatus.HEALTHY, HostStatus.DEGRADED),
+        notes=tuple(_notes(found, evidence, charges)),
     )
 
 
-def _link_verdicts(found: Findings, accused: Mask) -> tuple[LinkVerdict, ...]:
+def _culprits(found: Findings, charges: Charges, thresholds: Thresholds) -> tuple[Culprit, ...]:
+    """Return the fleet first, then components, then single links, the slowest first."""
+    fleet = [fleet_culprit(found)] if charges.fleet else []
+    components = [culprit(found, case, thresholds) for case in charges.proven]
+    components.sort(key=lambda one: -one.explains)
+    rows = np.flatnonzero(charges.single)
+    order = np.argsort(found.judged.sticks.share[rows], kind="stable")
+    slowest = rows[order][:MAX_LISTED_LINK_CULPRITS].tolist()
+    return (*fleet, *components, *(link_culprit(found, row, thresholds) for row in slowest))
+
+
+def _link_verdicts(found: Findings, charges: Charges) -> tuple[LinkVerdict, ...]:
     """One verdict a measured link, in the order in which they were first measured."""
     table, sticks = found.judged.table, found.judged.sticks
     columns = zip(
         table.keys,
         table.shown,
         table.expectations,
-        _statuses(found, accused),
+        _statuses(found, charges.accused),
         sticks.efficiency.tolist(),
         sticks.fleet_gbit_per_s.tolist(),
         sticks.ratio.tolist(),
@@ -145,14 +134,6 @@ def _or_none(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
-def _slowest(found: Findings, single: Mask) -> list[int]:
-    """Rows of the links to blame by themselves, the slowest first, so many as are listed."""
-    rows = np.flatnonzero(single)
-    order = np.argsort(found.judged.sticks.share[rows], kind="stable")
-    chosen: list[int] = rows[order][:MAX_LISTED_LINK_CULPRITS].tolist()
-    return chosen
-
-
 def _untested(evidence: SweepEvidence, tested: set[LinkKey]) -> tuple[list[PairKey], int]:
     """Planned pairs without a result though both hosts can be reached: the first, and how many."""
     open_ = (
@@ -182,9 +163,9 @@ def _named(verdicts: tuple[HostVerdict, ...], *statuses: HostStatus) -> tuple[st
 
 def _verdict(
     found: Findings,
-    culprits: list[Culprit],
+    charges: Charges,
+    culprits: tuple[Culprit, ...],
     hosts: tuple[HostVerdict, ...],
-    accused: Mask,
     thresholds: Thresholds,
 ) -> Verdict:
     """Faulty with any culprit; healthy only if nothing below the line was left undecided."""
@@ -192,7 +173,7 @@ def _verdict(
         return Verdict.FAULTY
     judged = found.judged
     undecided = judged.error | (
-        (judged.inconclusive | (_slow(found) & ~accused))
+        (judged.inconclusive | (_slow(found) & ~charges.accused))
         & ~(judged.sticks.share >= thresholds.faulty_below)
         & ~found.excused
     )
@@ -202,7 +183,7 @@ def _verdict(
     return Verdict.HEALTHY
 
 
-def _notes(found: Findings, evidence: SweepEvidence, accused: Mask, single: int) -> list[str]:
+def _notes(found: Findings, evidence: SweepEvidence, charges: Charges) -> list[str]:
     """Lines an operator should read beside the verdict."""
     judged, table = found.judged, found.judged.table
     notes = []
@@ -215,7 +196,7 @@ def _notes(found: Findings, evidence: SweepEvidence, accused: Mask, single: int)
     typical = judged.sticks.typical
     if not found.fleet.any() and typical < Thresholds().reached:
         notes.append(f"the fleet as a whole reaches {typical:.0%} of its expectation")
-    waiting = int((_slow(found) & ~accused & ~found.excused).sum())
+    waiting = int((_slow(found) & ~charges.accused & ~found.excused).sum())
     if waiting:
         notes.append(
             f"{waiting} links were slow and could not be measured again in quiet:"
@@ -226,6 +207,7 @@ def _notes(found: Findings, evidence: SweepEvidence, accused: Mask, single: int)
             f"{found.excused.sum()} links were slow together only, judged by a sample of their"
             " group that was fast alone"
         )
+    single = int(charges.single.sum())
     if single > MAX_LISTED_LINK_CULPRITS:
         notes.append(
             f"{single} slow links, of which the slowest {MAX_LISTED_LINK_CULPRITS} are named"

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncdiag.diagnose.cases import Case, host_of, nic_name
-from ncdiag.diagnose.culprits import VERBS
+from ncdiag.diagnose.cases import Case, Charges, host_of, nic_name
+from ncdiag.diagnose.culprits import VERBS, case_status
 from ncdiag.diagnose.investigate import Findings
 from ncdiag.diagnose.table import Mask
+from ncdiag.diagnose.thresholds import Thresholds
 from ncdiag.model.evidence import SweepEvidence
 from ncdiag.model.verdict import HostStatus, HostVerdict, LinkStatus
 
@@ -20,21 +21,19 @@ _DOUBTED_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class HostJudge:
-    """Judges hosts one by one.
-
-    ``blamed`` are the proven cases with their status, ``suspected`` the ones not measured again
-    enough; ``fine`` are links that are healthy or only degraded, ``single`` slow ones that
-    nothing explains.
-    """
+    """Judges hosts one by one, from their links and from who is accused."""
 
     evidence: SweepEvidence
     found: Findings
-    blamed: list[tuple[Case, LinkStatus]]
-    suspected: list[Case]
-    fine: Mask
-    fleet: bool
+    charges: Charges
+    thresholds: Thresholds
 
-    def verdict(self, host: int) -> HostVerdict:
+    def verdicts(self) -> tuple[HostVerdict, ...]:
+        """Judge every host, in the order of the hosts file."""
+        fabric = self.found.judged.table.fabric
+        return tuple(self._verdict(host) for host in range(len(fabric.hosts)))
+
+    def _verdict(self, host: int) -> HostVerdict:
         """Judge the host with this number."""
         name = self.found.judged.table.fabric.hosts[host]
         share = self.found.judged.sticks.share[self._links(host)]
@@ -56,18 +55,22 @@ class HostJudge:
         """Return the first that applies, the worst and the least known before the rest."""
         if name in self.evidence.unreachable:
             return HostStatus.UNREACHABLE, self.evidence.unreachable[name]
-        own = [(case, status) for case, status in self.blamed if case.host == host]
-        faulty = [case for case, status in own if status is LinkStatus.FAULTY]
+        own = [case for case in self.charges.proven if case.host == host]
+        faulty = [case for case in own if self._is_faulty(case)]
         if faulty:
             return HostStatus.FAULTY, "; ".join(_spoken(case) for case in faulty)
         doubt = self._doubt(host, name)
         if doubt is not None:
             return HostStatus.INCONCLUSIVE, doubt
         if own:
-            return HostStatus.DEGRADED, "; ".join(_spoken(case) for case, _ in own)
-        if self.fleet:
+            return HostStatus.DEGRADED, "; ".join(_spoken(case) for case in own)
+        if self.charges.fleet:
             return HostStatus.DEGRADED, "below its expectation as the whole fleet is"
         return HostStatus.HEALTHY, ""
+
+    def _is_faulty(self, case: Case) -> bool:
+        status = case_status(self.found, case.links, self.thresholds)
+        return status is LinkStatus.FAULTY
 
     def _doubt(self, host: int, name: str) -> str | None:
         """Return why nothing can be said of this host, if so."""
@@ -79,7 +82,7 @@ class HostJudge:
             row = int(np.flatnonzero(links)[0])
             error = self.found.judged.table.shown[row].error
             return f"none of its {int(links.sum())} measurements gave a result: {error}"
-        if any(case.host == host for case in self.suspected):
+        if any(case.host == host for case in self.charges.unproven):
             return "slow with several partners, but not measured again in quiet"
         if any(host_of(fabric, suspect) == host for suspect in self.found.doubtful):
             return "slow with several partners, but other components would explain that as well"
@@ -106,16 +109,18 @@ class HostJudge:
 
     def _doubted_side(self, links: Mask, far: np.ndarray) -> str | None:
         """Return why ``links``, all of one NIC in one direction, leave the host in doubt."""
-        fleet = self.found.fleet & self.fleet
         judged = self.found.judged
-        if not (links & (self.fine | fleet)).any():
+        fine = judged.healthy | judged.degraded | self.found.excused
+        if self.charges.fleet:
+            fine |= self.found.fleet
+        if not (links & fine).any():
             if not (links & ~judged.error).any():
                 return "no result of its ability"
             partners = len(np.unique(far[links & ~judged.error]))
             if partners < _DOUBTED_PARTNERS:
                 return "slow or unclear with its only partner, too little to tell its ability"
             return "no link that is fast enough to prove its ability"
-        slow = links & self.found.single
+        slow = links & (self.found.single | self.charges.single)
         if slow.sum() >= _DOUBTED_SHARE * (links & ~judged.error).sum() and (
             len(np.unique(far[slow])) >= _DOUBTED_PARTNERS
         ):

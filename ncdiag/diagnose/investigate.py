@@ -6,7 +6,7 @@ import numpy as np
 
 from ncdiag.diagnose.blame import Cover, Rule, Suspect, cover
 from ncdiag.diagnose.judge import Judgement, judge, outlier_line
-from ncdiag.diagnose.table import Fabric, Floats, Ints, Mask, tabulate
+from ncdiag.diagnose.table import Fabric, Floats, Ints, LinkTable, Mask, tabulate
 from ncdiag.diagnose.thresholds import Thresholds
 from ncdiag.model.evidence import SweepEvidence
 
@@ -49,9 +49,14 @@ class Findings:
 def investigate(evidence: SweepEvidence, thresholds: Thresholds) -> Findings:
     """Find everything that the measurements point at."""
     table = tabulate(evidence, thresholds)
-    judged = judge(table, thresholds)
     lost = np.array([name in evidence.unreachable for name in table.fabric.hosts], dtype=bool)
     usable = ~(lost[table.fabric.source] | lost[table.fabric.target])
+    return investigate_table(table, usable, thresholds)
+
+
+def investigate_table(table: LinkTable, usable: Mask, thresholds: Thresholds) -> Findings:
+    """Find everything that the ``usable`` links of ``table`` point at."""
+    judged = judge(table, thresholds)
     contended, excused = _contention(judged, usable, thresholds)
     fleet = _slow_as_all(judged, usable & ~excused, thresholds)
     first, second = _blame(judged, fleet, usable & ~excused, thresholds)

@@ -125,7 +125,7 @@ class Fabric:
                 Host(name=name, address=name, leaf=leaf if self.leaf_known else None)
                 for name, leaf in self.leaf_of.items()
             ],
-            unreachable={name: "timed out" for name in self.down},
+            unreachable=dict.fromkeys(self.down, "timed out"),
             nics={name: [f"eth{rail}" for rail in range(self.rails)] for name in self.names},
             measurements=self.measurements,
             expectation=lambda _link: expected if self.rate_known else None,
@@ -190,7 +190,7 @@ SEEDS = pytest.mark.parametrize("seed", range(5))
 
 @RATES
 @SEEDS
-def test_a_healthy_fabric_is_healthy(rate_known: bool, seed: int) -> None:
+def test_a_healthy_fabric_is_healthy(*, rate_known: bool, seed: int) -> None:
     found = Fabric(rate_known=rate_known, seed=seed).sweep()
     assert found.verdict is Verdict.HEALTHY
     assert found.culprits == found.contention == found.isolate == ()
@@ -203,7 +203,7 @@ def test_a_healthy_fabric_is_healthy(rate_known: bool, seed: int) -> None:
 @RATES
 @SEEDS
 def test_a_slow_sender_a_slow_pair_and_a_dead_host_are_told_apart(
-    rate_known: bool, seed: int
+    *, rate_known: bool, seed: int
 ) -> None:
     fabric = Fabric(
         rate_known=rate_known,
@@ -229,7 +229,9 @@ def test_a_slow_sender_a_slow_pair_and_a_dead_host_are_told_apart(
 
 @RATES
 @pytest.mark.parametrize("seed", range(20))
-def test_quick_names_the_slow_sender_and_acquits_its_partners(rate_known: bool, seed: int) -> None:
+def test_quick_names_the_slow_sender_and_acquits_its_partners(
+    *, rate_known: bool, seed: int
+) -> None:
     found = Fabric(
         rate_known=rate_known,
         seed=seed,
@@ -254,7 +256,7 @@ def test_quick_names_the_slow_sender_and_acquits_its_partners(rate_known: bool, 
     ],
 )
 def test_a_host_is_named_in_the_direction_in_which_it_is_slow(
-    rate_known: bool, seed: int, fault: dict[str, dict[str, float]], direction: Direction
+    *, rate_known: bool, seed: int, fault: dict[str, dict[str, float]], direction: Direction
 ) -> None:
     found = Fabric(rate_known=rate_known, seed=seed, **fault).sweep()
     assert _named(found) == {("host", "h6", direction.value)}
@@ -265,7 +267,7 @@ def test_a_host_is_named_in_the_direction_in_which_it_is_slow(
 @RATES
 @SEEDS
 def test_a_slow_path_between_two_leaves_is_the_switches_and_isolates_nobody(
-    rate_known: bool, seed: int
+    *, rate_known: bool, seed: int
 ) -> None:
     found = Fabric(rate_known=rate_known, seed=seed, uplink={"leaf1": 0.3}).sweep()
     assert _named(found) == {("switch", "leaf1|leaf2", "both")}
@@ -279,7 +281,7 @@ def test_a_slow_path_between_two_leaves_is_the_switches_and_isolates_nobody(
 @SEEDS
 @pytest.mark.parametrize("leaves", [(3, 3, 3), (4, 2, 5), (2, 8, 2), (4, 4, 1)])
 def test_of_three_leaves_the_one_with_the_slow_uplink_is_named(
-    rate_known: bool, seed: int, leaves: tuple[int, ...]
+    *, rate_known: bool, seed: int, leaves: tuple[int, ...]
 ) -> None:
     found = Fabric(leaves=leaves, rate_known=rate_known, seed=seed, uplink={"leaf2": 0.3}).sweep()
     assert _named(found) == {("switch", "leaf2", "both")}
@@ -296,7 +298,7 @@ def test_a_leaf_with_one_host_accuses_the_host_and_says_so(seed: int) -> None:
 @RATES
 @SEEDS
 def test_an_uplink_that_is_only_shared_is_contention_and_healthy(
-    rate_known: bool, seed: int
+    *, rate_known: bool, seed: int
 ) -> None:
     found = Fabric(
         rate_known=rate_known, seed=seed, together=lambda crossing: 1 / max(1, crossing)
@@ -324,7 +326,9 @@ def test_contention_hides_no_slow_host(seed: int) -> None:
 
 @SEEDS
 def test_contention_on_many_pairs_is_judged_by_a_sample(seed: int) -> None:
-    fabric = Fabric(leaves=(20, 20), seed=seed, together=lambda _crossing: 0.3)
+    fabric = Fabric(
+        leaves=(20, 20), seed=seed, together=lambda crossing: 0.3 if crossing > 1 else 1.0
+    )
     found = fabric.sweep()
     assert len(fabric.quiet_pairs) <= 3 * THRESHOLDS.quiet_sample
     assert found.verdict is Verdict.HEALTHY
@@ -369,7 +373,7 @@ def test_a_slow_fleet_without_expectation_is_healthy_and_the_yardstick_is_said()
 
 @RATES
 @SEEDS
-def test_the_second_rail_of_one_host_is_its_nic(rate_known: bool, seed: int) -> None:
+def test_the_second_rail_of_one_host_is_its_nic(*, rate_known: bool, seed: int) -> None:
     found = Fabric(rate_known=rate_known, rails=2, seed=seed, nic={("h3", 1): 0.3}).sweep()
     assert _named(found) == {("nic", "h3:eth1", "both")}
     assert found.isolate == ("h3",)
@@ -378,7 +382,7 @@ def test_the_second_rail_of_one_host_is_its_nic(rate_known: bool, seed: int) -> 
 
 @RATES
 @SEEDS
-def test_a_host_that_is_slow_on_all_rails_is_the_host(rate_known: bool, seed: int) -> None:
+def test_a_host_that_is_slow_on_all_rails_is_the_host(*, rate_known: bool, seed: int) -> None:
     found = Fabric(rate_known=rate_known, rails=2, seed=seed, send={"h3": 0.3}).sweep()
     assert _named(found) == {("host", "h3", "send")}
     nics = {("h3", 0): 0.3, ("h3", 1): 0.6}
@@ -388,7 +392,7 @@ def test_a_host_that_is_slow_on_all_rails_is_the_host(rate_known: bool, seed: in
 
 @RATES
 @SEEDS
-def test_a_rail_that_is_slow_everywhere_is_the_rail(rate_known: bool, seed: int) -> None:
+def test_a_rail_that_is_slow_everywhere_is_the_rail(*, rate_known: bool, seed: int) -> None:
     found = Fabric(rate_known=rate_known, rails=2, seed=seed, rail={1: 0.4}).sweep()
     assert {one[:2] for one in _named(found)} == {("rail", "1")}
     assert found.isolate == ()
@@ -397,7 +401,9 @@ def test_a_rail_that_is_slow_everywhere_is_the_rail(rate_known: bool, seed: int)
 @RATES
 @SEEDS
 @pytest.mark.parametrize("pair", [("h1", "h5"), ("h1", "h2")])
-def test_two_bad_hosts_are_both_named(rate_known: bool, seed: int, pair: tuple[str, str]) -> None:
+def test_two_bad_hosts_are_both_named(
+    *, rate_known: bool, seed: int, pair: tuple[str, str]
+) -> None:
     faults = {"send": dict.fromkeys(pair, 0.2), "receive": dict.fromkeys(pair, 0.2)}
     found = Fabric(rate_known=rate_known, seed=seed, **faults).sweep()
     assert _named(found) == {("host", name, "both") for name in pair}
@@ -406,7 +412,7 @@ def test_two_bad_hosts_are_both_named(rate_known: bool, seed: int, pair: tuple[s
 
 @RATES
 @pytest.mark.parametrize("seed", range(20))
-def test_quick_names_two_bad_hosts_wherever_they_meet(rate_known: bool, seed: int) -> None:
+def test_quick_names_two_bad_hosts_wherever_they_meet(*, rate_known: bool, seed: int) -> None:
     faults = {"send": {"h1": 0.2, "h6": 0.2}, "receive": {"h1": 0.2, "h6": 0.2}}
     found = Fabric(leaves=(6, 6), rate_known=rate_known, seed=seed, **faults).quick_sweep()
     assert found.isolate == ("h1", "h6")
@@ -415,7 +421,7 @@ def test_quick_names_two_bad_hosts_wherever_they_meet(rate_known: bool, seed: in
 
 @RATES
 @SEEDS
-def test_a_host_at_70_per_cent_is_named(rate_known: bool, seed: int) -> None:
+def test_a_host_at_70_per_cent_is_named(*, rate_known: bool, seed: int) -> None:
     found = Fabric(rate_known=rate_known, seed=seed, send={"h3": 0.7}).sweep()
     assert _named(found) == {("host", "h3", "send")}
     assert found.isolate == ("h3",)
@@ -423,7 +429,7 @@ def test_a_host_at_70_per_cent_is_named(rate_known: bool, seed: int) -> None:
 
 @RATES
 @SEEDS
-def test_a_host_at_88_per_cent_is_degraded_and_stays_good(rate_known: bool, seed: int) -> None:
+def test_a_host_at_88_per_cent_is_degraded_and_stays_good(*, rate_known: bool, seed: int) -> None:
     found = Fabric(rate_known=rate_known, seed=seed, send={"h3": 0.88}, noise=0.008).sweep()
     assert found.isolate == ()
     assert len(found.good) == 8
@@ -432,15 +438,17 @@ def test_a_host_at_88_per_cent_is_degraded_and_stays_good(rate_known: bool, seed
     assert _only(found).name == "h3"
 
 
-@RATES
 @pytest.mark.parametrize(
-    "slow", [{"send": {"h1": 0.2}}, {"send": {"h1": 0.2}, "receive": {"h1": 0.2}}]
+    ("rate_known", "slow"),
+    [
+        (True, {"send": {"h1": 0.2}}),
+        (False, {"send": {"h1": 0.2}}),
+        (True, {"send": {"h1": 0.2}, "receive": {"h1": 0.2}}),
+    ],
 )
 def test_of_two_hosts_nobody_is_isolated_and_why_is_said(
-    rate_known: bool, slow: dict[str, dict[str, float]]
+    *, rate_known: bool, slow: dict[str, dict[str, float]]
 ) -> None:
-    if not rate_known and "receive" in slow:
-        pytest.skip("two equal links without an expectation are equally fast")
     found = Fabric(leaves=(2,), rate_known=rate_known, **slow).sweep()
     assert {one.kind for one in found.culprits} == {CulpritKind.LINK}
     assert found.isolate == found.good == ()
@@ -452,7 +460,7 @@ def test_of_two_hosts_nobody_is_isolated_and_why_is_said(
 
 @RATES
 @SEEDS
-def test_of_three_hosts_the_slow_one_is_named(rate_known: bool, seed: int) -> None:
+def test_of_three_hosts_the_slow_one_is_named(*, rate_known: bool, seed: int) -> None:
     found = Fabric(leaves=(3,), rate_known=rate_known, seed=seed, send={"h2": 0.3}).sweep()
     assert _named(found) == {("host", "h2", "send")}
     assert found.isolate == ("h2",)
