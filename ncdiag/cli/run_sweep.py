@@ -1,0 +1,174 @@
+"""The steps of ``ncdiag sweep``: begin or take up, show the plan, carry it out, conclude."""
+
+import platform
+import shlex
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+
+from ncdiag.cluster.fleet import FleetOptions
+from ncdiag.cluster.inventory import check_hosts, read_hosts
+from ncdiag.cluster.launchers import Launcher, LauncherOptions, RemoteJob, choose
+from ncdiag.measure.engines import open_engine
+from ncdiag.measure.engines.base import Timing
+from ncdiag.measure.journal import Journal, Plan, drop_torn_line, read_journal
+from ncdiag.measure.plan import plan_size
+from ncdiag.measure.record import SweepRecord
+from ncdiag.measure.sweep import ROUND_OVERHEAD_S, Sweep, Watcher
+from ncdiag.model.errors import ExitCode, UsageError
+from ncdiag.model.host import Host
+from ncdiag.model.units import format_duration
+from ncdiag.report.node_lists import fold
+from ncdiag.report.terminal import render_terminal
+from ncdiag.report.write import write_all
+
+_WORKER = "ncdiag.cluster.fleet.worker"
+_SHOWN_COMMANDS = 3
+_SHOWN_VERSIONS = ("distributed", "msgspec", "torch")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How the operator wants the hosts to be reached."""
+
+    launcher: str
+    ssh_options: Sequence[str] = ()
+    python: str | None = None
+    setup: str | None = None
+    driver_address: str | None = None
+
+    def launcher_for(self, hosts: Sequence[Host]) -> Launcher:
+        """The launcher to use; raises :class:`UsageError` where it cannot be used."""
+        options = LauncherOptions(
+            python=self.python or sys.executable,
+            remote_setup=self.setup,
+            ssh_options=self.ssh_options,
+        )
+        return choose(self.launcher, hosts, options)
+
+
+def begin(
+    hosts: Sequence[Host],
+    way: Way,
+    *,
+    mode: str,
+    engine: str,
+    seed: int,
+    faulty_below: float,
+    timing: Timing,
+    budget_s: float | None,
+) -> SweepRecord:
+    """The empty record of a new sweep; raises :class:`UsageError` for what cannot be used."""
+    budget = "none" if budget_s is None else format_duration(budget_s)
+    plan = Plan(
+        started=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        hosts=tuple(hosts),
+        mode=mode,
+        engine=engine,
+        launcher=way.launcher_for(hosts).name,
+        seed=seed,
+        faulty_below=faulty_below,
+        timing=timing,
+        versions=_versions(),
+        settings={
+            "faulty below": f"{faulty_below:g} of the yardstick",
+            "warm-up": f"{timing.warmup_s:g} s a direction",
+            "measured": f"{timing.measure_s:g} s a direction, windows of {timing.window_s:g} s",
+            "budget": budget,
+            "seed": str(seed),
+        },
+    )
+    return SweepRecord.of([plan])
+
+
+def take_up(directory: Path, nodes: str | None) -> SweepRecord:
+    """The record of an earlier sweep; raises :class:`UsageError` where hosts differ."""
+    record = SweepRecord.of(read_journal(directory))
+    check_hosts(record.plan.hosts)
+    if nodes is not None and read_hosts(nodes) != record.plan.hosts:
+        raise UsageError(
+            f"--nodes names other hosts, or other attributes, than the sweep in {directory}; "
+            "leave --nodes out to resume it, or start a new sweep"
+        )
+    return record
+
+
+def show_plan(record: SweepRecord, way: Way, console: Console) -> None:
+    """Print what would be measured, how long it would take, and the commands to start it."""
+    plan = record.plan
+    launcher = way.launcher_for(plan.hosts)
+    rounds, pairs = plan_size(plan, record.rails)
+    seconds = rounds * (plan.timing.pair_s + ROUND_OVERHEAD_S)
+    names = [host.name for host in plan.hosts]
+    console.print(f"hosts     {len(names)}: {fold(names)}", soft_wrap=True)
+    console.print(f"measured  {rounds} rounds, {pairs} pairs, {plan.mode}, engine {plan.engine}")
+    console.print(f"expected  {format_duration(seconds)}, and the start, and suspects again")
+    commands = launcher.launches(plan.hosts, RemoteJob(module=_WORKER))
+    console.print(f"starts    {len(commands)} commands by the launcher {launcher.name}:")
+    for command in commands[:_SHOWN_COMMANDS]:
+        console.print(f"  {shlex.join(command.argv)}", soft_wrap=True)
+    if len(commands) > _SHOWN_COMMANDS:
+        console.print(f"  and {len(commands) - _SHOWN_COMMANDS} more, one for each other host")
+
+
+def carry_out(
+    record: SweepRecord, way: Way, directory: Path, watcher: Watcher, *, budget_s: float | None
+) -> None:
+    """Measure; every result is in ``record`` and in the journal, also after an interrupt."""
+    plan = record.plan
+    fresh = not record.facts and not record.measurements
+    engine = open_engine(
+        plan.engine,
+        plan.hosts,
+        way.launcher_for(plan.hosts),
+        timing=plan.timing,
+        fleet=FleetOptions(driver_address=way.driver_address),
+    )
+    if not fresh:
+        drop_torn_line(directory)
+    with Journal(directory) as journal, _stoppable():
+        if fresh:
+            journal.append([plan])
+        with suppress(KeyboardInterrupt):  # the record then says that it was interrupted
+            Sweep(record, engine, journal, watcher, budget_s=budget_s).run()
+
+
+def conclude(record: SweepRecord, directory: Path, console: Console) -> ExitCode:
+    """Write and print the report; the exit code that carries its verdict."""
+    report = record.report()
+    write_all(report, directory)
+    render_terminal(report, console, directory)
+    return ExitCode.INTERRUPTED if report.interrupted else report.diagnosis.verdict.exit_code
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let a batch system's SIGTERM and a lost terminal end a sweep as cleanly as Ctrl-C."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version(), "system": platform.platform()}
+    for name in ("ncdiag", *_SHOWN_VERSIONS):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

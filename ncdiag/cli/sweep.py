@@ -1,0 +1,74 @@
+"""``ncdiag sweep``: measure every pair of hosts and say which ones to leave out."""
+
+import typer
+
+from ncdiag.cli import console, options
+from ncdiag.cluster.inventory import read_hosts
+
+
+def sweep(
+    *,
+    nodes: options.Nodes = None,
+    launcher: options.Launcher = "auto",
+    ssh_option: options.SshOption = [],  # noqa: B006 - typer copies it
+    remote_python: options.RemotePython = None,
+    remote_setup: options.RemoteSetup = None,
+    driver_address: options.DriverAddress = None,
+    engine: options.Engine = "torch",
+    mode: options.SweepMode = options.Mode.FULL,
+    warmup_time: options.WarmupTime = 0.1,
+    measure_time: options.MeasureTime = 0.4,
+    max_bytes: options.MaxBytes = None,
+    faulty_below: options.FaultyBelow = 0.8,
+    budget: options.Budget = None,
+    seed: options.Seed = 0,
+    resume: options.Resume = None,
+    dry_run: options.DryRun = False,
+    output: options.Output = None,
+    force: options.Force = False,
+    verbose: options.Verbose = False,
+    quiet: options.Quiet = False,
+    no_color: options.NoColor = False,
+) -> None:
+    """Measure the links between hosts, pair by pair, and name the culprit.
+
+    Every pair is measured in both directions over the network and compared with what it should
+    reach. Suspects are measured again in quiet; then hosts, NICs, switch links or single links
+    are named, and the report directory gets the list of hosts to leave out.
+    """
+    # These bring numpy and distributed with them, which --help has no use for.
+    from ncdiag.cli import run_sweep
+    from ncdiag.cli.progress import ConsoleWatcher
+    from ncdiag.measure.directory import prepare_directory
+    from ncdiag.measure.engines.base import Timing
+
+    way = run_sweep.Way(
+        launcher=launcher,
+        ssh_options=tuple(ssh_option),
+        python=remote_python,
+        setup=remote_setup,
+        driver_address=driver_address,
+    )
+    if resume is None:
+        hosts = read_hosts(nodes, at_least=2)
+        timing = Timing(warmup_s=warmup_time, measure_s=measure_time, max_bytes=max_bytes)
+        record = run_sweep.begin(
+            hosts,
+            way,
+            mode=mode.value,
+            engine=engine,
+            seed=seed,
+            faulty_below=faulty_below,
+            timing=timing,
+            budget_s=budget,
+        )
+    else:
+        record = run_sweep.take_up(resume, nodes)
+    if dry_run:
+        run_sweep.show_plan(record, way, console.results(no_color=no_color))
+        return
+    directory = resume or prepare_directory(output, "sweep", force=force)
+    messages = console.messages(quiet=quiet, no_color=no_color)
+    with ConsoleWatcher(messages, verbose=verbose) as watcher:
+        run_sweep.carry_out(record, way, directory, watcher, budget_s=budget)
+    raise typer.Exit(run_sweep.conclude(record, directory, console.results(no_color=no_color)))
