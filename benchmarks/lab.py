@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NETLAB = ROOT / "bin" / "netlab"
-NCDIAG = [sys.executable, "-m", "ncdiag.cli.main"]
+NCDIAG = [sys.executable, "-m", "ncdiag"]
 
 
 @contextmanager

@@ -1,0 +1,5 @@
+"""Lets ``python -m ncdiag`` do what ``ncdiag`` does."""
+
+from ncdiag.cli.main import main
+
+main()
