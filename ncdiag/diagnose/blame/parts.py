@@ -42,8 +42,8 @@ class Family:
 def families(fabric: Fabric) -> list[Family]:
     """Every family that this fabric can be cut by.
 
-    A leaf with one host cannot be told from that host, so the host stands for both; a leaf with
-    all hosts is the fleet.
+    A leaf with one host inside or outside cannot be told from that host, so the host stands for
+    both; a leaf with all hosts is the fleet.
     """
     ends = (Direction.SEND, fabric.source), (Direction.RECEIVE, fabric.target)
     found = []
@@ -79,10 +79,10 @@ def _switches(fabric: Fabric) -> list[Family]:
 
 
 def _shared_leaf(fabric: Fabric) -> Ints:
-    """Return the leaf of each host, -1 where it has the leaf to itself, or all share one."""
+    """Return the leaf of each host, -1 where one host is alone inside it or outside it."""
     known = fabric.leaf[fabric.leaf >= 0]
     members = np.bincount(known, minlength=len(fabric.leaves) + 1)[fabric.leaf]
-    return _where((members > 1) & (members < len(fabric.hosts)), fabric.leaf)
+    return _where((members > 1) & (members < len(fabric.hosts) - 1), fabric.leaf)
 
 
 def _where(mask: Mask, numbers: Ints) -> Ints:

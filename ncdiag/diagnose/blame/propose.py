@@ -21,9 +21,9 @@ class Rule:
 
     A component has one rate: the upper quartile of the slow links through it. It explains links
     from ``low`` to ``high`` times that rate; slower ones need another explanation as well, faster
-    ones speak against it. The defaults allow for a spread of 5 % in a few hundred links, and for
-    one mishap in twenty links (none in small fleets) before fast links acquit it. At least the
-    share ``majority`` of its links must be slow.
+    ones speak against it. The defaults allow for a spread of 5 % in a few hundred links. More than
+    the share ``contradictions`` of what speaks for or against it acquits it: one link in twenty
+    may be a mishap, in a small fleet none. At least the share ``majority`` of its links is slow.
     """
 
     low: float = 0.75
@@ -102,15 +102,14 @@ def _viable(
     def count(mask: Mask) -> Ints:
         return np.bincount(family.group[mask & member], minlength=size)
 
-    known = ~np.isnan(seen.share)
-    viable = (
-        (count(against) <= np.floor(rule.contradictions * count(known)))
-        & (
-            count(against & seen.confirmed)
-            <= np.floor(rule.contradictions * count(known & seen.confirmed))
-        )
-        & (count(seen.slow) >= rule.majority * count(known))
-    )
+    def acquitted(links: Mask) -> Mask:
+        speaking = count(links & (explained | against))
+        found: Mask = count(links & against) > np.floor(rule.contradictions * speaking)
+        return found
+
+    everything = np.ones_like(member)
+    viable = ~acquitted(everything) & ~acquitted(seen.confirmed)
+    viable &= count(seen.slow) >= rule.majority * count(~np.isnan(seen.share))
     enough, thin = _ends(seen.fabric, family, explained)
     viable &= enough | thin
     return explained & viable[family.group], rate, thin & ~enough
