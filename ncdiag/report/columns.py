@@ -5,6 +5,7 @@ which a browser turns back into typed arrays in a blink.
 """
 
 import base64
+import math
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -19,6 +20,7 @@ _MAX_LINKS = 600_000
 # So many errors are told apart; then the report names the file that has them all.
 _MAX_ERRORS = 2000
 _ERROR_CHARS = 300
+_MAX_EXPECTATIONS = 0xFFFF
 _MORE_ERRORS = "see links.csv for the error"
 
 # Severity first: the order in which both tables stand at the start.
@@ -51,8 +53,8 @@ def pack(report: SweepReport) -> dict[str, Any]:
     names = [host.name for host in diagnosis.hosts]
     listed = set(names)  # a link's end need not be among the hosts judged
     names += sorted({end for link in links for end in (link.source, link.target)} - listed)
-    errors = _Numbering(["", _MORE_ERRORS], _MAX_ERRORS)
-    expectations = _Numbering([None], _NO_SHARE)
+    errors = _Numbering(["", _MORE_ERRORS], limit=_MAX_ERRORS, beyond=1)
+    expectations = _Numbering([None], limit=_MAX_EXPECTATIONS, beyond=0)
     columns = _columns(links, names, errors, expectations)
     return {
         "names": names,
@@ -82,18 +84,19 @@ def _worth_showing(links: Sequence[LinkVerdict]) -> Sequence[LinkVerdict]:
 
 
 class _Numbering:
-    """Numbers equal values alike; what is beyond ``limit`` gets number 1."""
+    """Numbers equal values alike; new ones after ``limit`` all get the number ``beyond``."""
 
-    def __init__(self, values: list[Any], limit: int) -> None:
+    def __init__(self, values: list[Any], *, limit: int, beyond: int) -> None:
         self.values = values
         self._limit = limit
+        self._beyond = beyond
         self._numbers = {value: number for number, value in enumerate(values)}
 
     def number(self, value: object) -> int:
         number = self._numbers.get(value)
         if number is None:
             if len(self.values) >= self._limit:
-                return 1
+                return self._beyond
             number = self._numbers[value] = len(self.values)
             self.values.append(value)
         return number
@@ -109,14 +112,14 @@ def _columns(
         ("worst", "Float32", lambda link: _rate(link.min_gbit_per_s)),
         ("source", "Uint32", lambda link: index[link.source]),
         ("target", "Uint32", lambda link: index[link.target]),
-        ("efficiency", "Uint16", lambda link: _share(link.efficiency)),
-        ("fleet", "Uint16", lambda link: _share(link.fleet_ratio)),
+        ("efficiency", "Uint16", lambda link: _scaled(link.efficiency, _SHARE_SCALE, _NO_SHARE)),
+        ("fleet", "Uint16", lambda link: _scaled(link.fleet_ratio, _SHARE_SCALE, _NO_SHARE)),
         ("expected", "Uint16", lambda link: expected.number(_short(link.expected_gbit_per_s))),
         ("error", "Uint16", lambda link: errors.number((link.error or "")[:_ERROR_CHARS])),
         ("rail", "Uint16", lambda link: link.rail),
         ("tests", "Uint16", lambda link: min(link.tests, 0xFFFF)),
         ("status", "Uint8", lambda link: statuses[link.status]),
-        ("idle", "Uint8", lambda link: _NO_IDLE if link.idle is None else round(link.idle * 100)),
+        ("idle", "Uint8", lambda link: _scaled(link.idle, 100, _NO_IDLE)),
     )
     return [
         (name, kind, np.fromiter(map(value, links), _TYPES[kind], len(links)))
@@ -129,8 +132,10 @@ def _rate(gbit_per_s: float | None) -> float:
     return float("nan") if gbit_per_s is None else float(f"{gbit_per_s:.4g}")
 
 
-def _share(share: float | None) -> int:
-    return _NO_SHARE if share is None else min(round(share * _SHARE_SCALE), _NO_SHARE - 1)
+def _scaled(share: float | None, scale: int, none: int) -> int:
+    if share is None or not math.isfinite(share):
+        return none
+    return min(round(share * scale), none - 1)
 
 
 def _short(figure: float | None) -> float | None:

@@ -33,7 +33,7 @@ def _renderers() -> Mapping[str, Callable[[SweepReport], str | bytes]]:
     # Some of these import matplotlib, numpy or jinja2, which only the writing command needs.
     from ncdiag.report import (
         heatmap,
-        html,
+        html_report,
         json_report,
         links_csv,
         node_lists,
@@ -48,7 +48,7 @@ def _renderers() -> Mapping[str, Callable[[SweepReport], str | bytes]]:
         "report.json": json_report.render,
         "links.csv": links_csv.render,
         "metrics.prom": prometheus.render,
-        "report.html": html.render,
+        "report.html": html_report.render,
         "heatmap.png": heatmap.render,
     }
 

@@ -135,7 +135,7 @@ class Grid {
     }))));
     const total = this.rows.length.toLocaleString("en");
     this.found.textContent = this.rows.length === this.count ? "" : `${total} of ${this.count.toLocaleString("en")} ${this.what}`;
-    this.place.textContent = `${(start + 1).toLocaleString("en")}–${(start + rows.length).toLocaleString("en")} of ${total}`;
+    this.place.textContent = `${(start + 1).toLocaleString("en")} to ${(start + rows.length).toLocaleString("en")} of ${total}`;
     this.pagerBar.hidden = this.pages() === 1;
     for (const button of this.back) button.disabled = this.page === 0;
     for (const button of this.forth) button.disabled = this.page >= this.pages() - 1;
