@@ -251,17 +251,19 @@ def break_host(name: str, host: str, rail: int | None) -> None:
 
 
 def slow(name: str, fault: dict[str, Any]) -> None:
-    """Plant a slow host, pair or uplink, in place of an earlier one of the same kind."""
-    what = {"host", "to", "leaf", "rail"}
-    place = {key: value for key, value in fault.items() if key in what}
+    """Plant a slow host, pair or uplink; its rates replace earlier ones of the same place."""
 
     def planted(_lab: Lab, faults: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        same = [f for f in faults if {k: v for k, v in f.items() if k in what} == place]
-        rest = [f for f in faults if f not in same or "down" in f or "sshd" in f]
-        merged = {k: v for f in same if "down" not in f and "sshd" not in f for k, v in f.items()}
-        return [*rest, {**merged, **fault}]
+        place = _place(fault)
+        same = [f for f in faults if _place(f) == place and not f.keys() & {"down", "sshd"}]
+        merged = {key: value for f in [*same, fault] for key, value in f.items()}
+        return [*(f for f in faults if f not in same), merged]
 
     change_faults(name, planted)
+
+
+def _place(fault: dict[str, Any]) -> dict[str, Any]:
+    return {key: fault.get(key) for key in ("host", "to", "leaf", "rail")}
 
 
 def heal(name: str, places: Sequence[str]) -> None:

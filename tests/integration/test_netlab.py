@@ -117,7 +117,6 @@ def test_planted_rates_are_what_iperf3_measures(lab: BringUp) -> None:
         assert mbit_per_s(here, "h1", "h3") == payload(100)
     with iperf3_server(here, "h2"):
         assert mbit_per_s(here, "h2", "h1") == payload(400)
-        assert mbit_per_s(here, "h2", "h4") == payload(300)
     with iperf3_server(here, "h3"):
         assert mbit_per_s(here, "h3", "h1") == payload(400)
         assert mbit_per_s(here, "h3", "h2") == payload(80)
