@@ -23,6 +23,7 @@ from ncdiag.cluster.fleet.fleet import Change, FleetOptions
 from ncdiag.cluster.fleet.log import FleetLog
 from ncdiag.cluster.fleet.protocol import Hello, Job, encode_job
 from ncdiag.cluster.fleet.running import Running
+from ncdiag.cluster.fleet.scratch import Scratch
 from ncdiag.cluster.fleet.settings import BEAT_S, DASHBOARD_ADDRESS, SETTINGS
 from ncdiag.cluster.launchers import Launch, Launcher, RemoteJob, StartEnds
 from ncdiag.model.errors import UsageError
@@ -142,7 +143,8 @@ class Driver:
         certificate = make_certificate()
         with (
             FleetLog(self._options.log_path) as self._log,
-            dask.config.set(SETTINGS),
+            Scratch() as scratch,
+            dask.config.set(SETTINGS | {"temporary-directory": str(scratch.path)}),
             HeldCertificate(certificate) as held,
         ):
             async with self._dask(held) as port:
@@ -328,8 +330,10 @@ class Driver:
     async def _call(self, host: str, function: Function, payload: bytes, timeout_s: float) -> bytes:
         end = self._loop.time() + timeout_s
         member = self._members[host]
-        if not member.up or self._stopping.is_set():
-            raise HostLost(member.reason or "the fleet is not open")
+        if self._stopping.is_set():
+            raise HostLost("the fleet was closed")
+        if not member.up:
+            raise HostLost(member.reason or "it is not up yet")
         future = self._client.submit(
             calls.run,
             function,

@@ -1,12 +1,14 @@
-"""A worker's temporary folder, removed by the worker or, if that was killed, by the next one."""
+"""A process's temporary folder, removed by itself or, if it was killed, by the next worker."""
 
 import fcntl
 import os
 import shutil
 import tempfile
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
-_PREFIX = "ncdiag-worker-"
+_PREFIX = "ncdiag-fleet-"
 _NEW_PREFIX = "ncdiag-new-"
 
 
@@ -25,9 +27,20 @@ class Scratch:
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.remove()
+
 
 def remove_stale() -> None:
-    """Remove the folders of our own workers that were killed."""
+    """Remove the folders of our own processes that were killed."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         try:
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -65,7 +66,12 @@ def _own_name() -> str:
 
 
 def _ending(scratch: Scratch) -> Callable[[int], NoReturn]:
+    # Never released: the driver's end is seen by the lifeline and by Dask, and the second to see it
+    # must not exit while the first still cleans up. Reentrant, as a signal may come in between.
+    ending = threading.RLock()
+
     def end(code: int) -> NoReturn:
+        ending.acquire()
         companions().kill()
         scratch.remove()
         # Not sys.exit: it would wait for threads that may hang.
