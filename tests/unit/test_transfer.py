@@ -256,8 +256,10 @@ def test_both_sides_meet_in_a_greeting() -> None:
     ("said", "line"),
     [
         (
-            "[/__w/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:4711. "
-             "This is typically caused by a network issue\nException raised from ...",
+            (
+                "[/__w/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:4711. "
+                "This is typically caused by a network issue\nException raised from ..."
+            ),
             "Connection closed by peer [127.0.0.1]:4711",
         ),
         ("first\nsecond", "first"),

@@ -21,7 +21,7 @@ _NO_TORCH = "torch is not installed there: pip install 'ncdiag[torch]'"
 def main(backend: Backend, settings: Sequence[str] = ()) -> None:
     """Serve requests until stdin ends."""
     replies = _take_stdout()
-    _set_environment(settings)
+    set_environment(settings)
     try:
         from ncdiag.measure.engines.torch.measuring import Measurer
     except ImportError as error:
@@ -44,11 +44,14 @@ def _take_stdout() -> BinaryIO:
     return replies
 
 
-def _set_environment(settings: Sequence[str]) -> None:
+def set_environment(settings: Sequence[str]) -> None:
+    """Let ``settings`` be all that is set of the libraries that measure."""
     for name in [name for name in os.environ if name.startswith(_FOREIGN_PREFIXES)]:
         del os.environ[name]
     # More threads than the one that measures would take the processor from it.
     os.environ["OMP_NUM_THREADS"] = "1"
+    # Warnings of its sockets say nothing that an error does not.
+    os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
     for setting in settings:
         name, _, value = setting.partition("=")
         os.environ[name] = value

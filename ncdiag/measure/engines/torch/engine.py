@@ -172,7 +172,7 @@ class TorchEngine:
         """What each side of a pair is to do."""
         ends = (order.first, order.second)
         places = [self._places[_key(end)] for end in ends]
-        token = secrets.token_hex(16)
+        meeting = secrets.token_hex(16)
         return [
             (
                 end,
@@ -183,7 +183,7 @@ class TorchEngine:
                         nic=end.nic,
                         store_address=places[0].address,
                         store_port=places[0].port,
-                        token=token,
+                        meeting=meeting,
                         timing=self._timing,
                     ),
                     deadline_s=self._timing.pair_s + _SLACK_S[self._backend],

@@ -81,7 +81,7 @@ class Measurer:
         return half
 
     def _open(self, pair: MeasurePair) -> Channel:
-        where = (pair.store_address, pair.store_port, pair.token)
+        where = (pair.store_address, pair.store_port, pair.meeting)
         store = self._stores.own(*where) if pair.first else connect(*where)
         if self._backend is Backend.NCCL:
             from ncdiag.measure.engines.torch.nccl import NcclChannel

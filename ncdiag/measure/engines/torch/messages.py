@@ -64,7 +64,7 @@ class StoreOpened(msgspec.Struct, frozen=True):
 
 
 class MeasurePair(msgspec.Struct, frozen=True, tag="measure-pair"):
-    """Measure with the peer that got the same ``token``; ``first`` sends first and has the store.
+    """Measure with the peer that got the same ``meeting``; ``first`` sends first and has the store.
 
     ``nic`` is this side's own; the store's address and port are the first side's.
     """
@@ -73,7 +73,7 @@ class MeasurePair(msgspec.Struct, frozen=True, tag="measure-pair"):
     nic: Nic
     store_address: str
     store_port: int
-    token: str
+    meeting: str
     timing: Timing
 
 

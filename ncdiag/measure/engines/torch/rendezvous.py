@@ -35,11 +35,11 @@ class Stores:
             self._kept[address] = _serve(listener, address)
         return self._kept[address][0]
 
-    def own(self, address: str, port: int, token: str) -> Store:
-        """The side of the first: its own store, under ``token``; raises :class:`OSError`."""
+    def own(self, address: str, port: int, meeting: str) -> Store:
+        """The side of the first: its own store, under ``meeting``; raises :class:`OSError`."""
         if self.open(address, port) != port:
             raise OSError(f"port {port} of {address} is taken")
-        return PrefixStore(token, self._kept[address][1])
+        return PrefixStore(meeting, self._kept[address][1])
 
 
 def _listen(address: str, port: int) -> socket.socket:
@@ -70,7 +70,7 @@ def _serve(listener: socket.socket, address: str) -> tuple[int, TCPStore]:
     return port, store
 
 
-def connect(address: str, port: int, token: str) -> Store:
+def connect(address: str, port: int, meeting: str) -> Store:
     """The side of the second: the first's store; raises PeerLostError within ``CONNECT_S``."""
     _wait_for_listener(address, port)
     try:
@@ -83,7 +83,7 @@ def connect(address: str, port: int, token: str) -> Store:
         )
     except RuntimeError:
         raise PeerLostError(f"{address} port {port} does not answer as a store") from None
-    return PrefixStore(token, store)
+    return PrefixStore(meeting, store)
 
 
 def _wait_for_listener(address: str, port: int) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from ncdiag.cluster.fleet.companion import CompanionFailed, companions
+from ncdiag.cluster.fleet.companion import CompanionFailed, Companions, companions
 from ncdiag.health.addresses import is_loopback, source_address_towards
 from ncdiag.health.facts import collect as collect_facts
 from ncdiag.health.nics import routed_nic
@@ -92,9 +92,12 @@ def prepare(payload: bytes) -> bytes:
 
 def measure(payload: bytes) -> bytes:
     """Have a measuring process do its half of a pair (MeasureTask to Half)."""
-    task = msgspec.json.decode(payload, type=MeasureTask)
+    return measure_with(companions(), msgspec.json.decode(payload, type=MeasureTask))
+
+
+def measure_with(own: Companions, task: MeasureTask) -> bytes:
+    """The same with given companions."""
     try:
-        request = msgspec.json.encode(task.request)
-        return companions().request(task.process, request, task.deadline_s)
+        return own.request(task.process, msgspec.json.encode(task.request), task.deadline_s)
     except CompanionFailed as error:
         return msgspec.json.encode(Half(failure=Failure(Blame.PROCESS, str(error))))
