@@ -149,7 +149,8 @@ def name_of(fabric: Fabric, suspect: Suspect) -> str:
     """Return what an operator calls the component."""
     part, group = suspect.family.part, suspect.group
     if part is Part.NIC:
-        return nic_name(fabric, group // fabric.rails, group % fabric.rails)
+        host, rail = divmod(group, fabric.rails)
+        return f"{fabric.hosts[host]}:{nic_of(fabric, host, rail)}"
     if part is Part.HOST:
         return fabric.hosts[group]
     if part is Part.RAIL:
@@ -161,10 +162,10 @@ def name_of(fabric: Fabric, suspect: Suspect) -> str:
     return "|".join(fabric.leaves[leaf] for leaf in groups)
 
 
-def nic_name(fabric: Fabric, host: int, rail: int) -> str:
-    """``host:eth1``, or ``host:rail1`` where the NIC's name is not known."""
+def nic_of(fabric: Fabric, host: int, rail: int) -> str:
+    """``eth1``, or ``rail1`` where the NIC's name is not known."""
     nics = fabric.nics[host]
-    return f"{fabric.hosts[host]}:{nics[rail] if rail < len(nics) else f'rail{rail}'}"
+    return nics[rail] if rail < len(nics) else f"rail{rail}"
 
 
 def _direction(fabric: Fabric, suspect: Suspect) -> Direction:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ncdiag.diagnose.blame import Part
-from ncdiag.diagnose.cases import Case, nic_name
+from ncdiag.diagnose.cases import Case, nic_of
 from ncdiag.diagnose.investigate import Findings, pair_count
 from ncdiag.diagnose.table import Fabric, Floats, Mask
 from ncdiag.diagnose.thresholds import Thresholds
@@ -12,7 +12,7 @@ from ncdiag.model.verdict import Culprit, CulpritKind, Direction, LinkStatus
 
 # Nothing measured from outside is certain.
 _MOST_SURE = 0.99
-VERBS = {
+_VERBS = {
     Direction.SEND: "sends",
     Direction.RECEIVE: "receives",
     Direction.BOTH: "sends and receives",
@@ -32,7 +32,7 @@ def culprit(found: Findings, case: Case, thresholds: Thresholds) -> Culprit:
         efficiency=share,
         explains=explains,
         contradicts=against,
-        reason=_reason(found, case, share),
+        reason=reason(found, case),
         next=_next(found, case),
     )
 
@@ -87,16 +87,17 @@ def link_culprit(found: Findings, row: int, thresholds: Thresholds) -> Culprit:
     )
 
 
-def _reason(found: Findings, case: Case, share: float) -> str:
+def reason(found: Findings, case: Case) -> str:
     """Return one sentence with the figures."""
     table = found.judged.table
+    share = _median(found.judged.sticks.share, case.links)
     rate = format_rate(float(np.median(table.judged[case.links])))
     what = f"{share:.0%} of {_yardstick(found, case.links)} ({rate})"
     if case.host is None:
         told = f"{_where(found, case)} run at {what}, {case.confirmed} of them also in quiet"
     else:
         told = (
-            f"{VERBS[case.direction]} at {what} with {_other_hosts(table.fabric, case)} partners,"
+            f"{_VERBS[case.direction]} at {what} with {_other_hosts(table.fabric, case)} partners,"
             f" {case.confirmed} of them measured again in quiet"
         )
     if case.host is not None and _leaf_to_itself(table.fabric, case.host):
@@ -136,10 +137,9 @@ def _next(found: Findings, case: Case) -> str:
         name, rows = fabric.hosts[case.host], np.flatnonzero(case.links)
         ends = np.unique(np.concatenate((fabric.source[rows], fabric.target[rows])))
         partners = [fabric.hosts[end] for end in ends if end != case.host][:2]
-        nics = sorted({nic_name(fabric, case.host, rail) for rail in np.unique(fabric.rail[rows])})
-        nic = nics[0].partition(":")[2]
+        nics = {nic_of(fabric, case.host, rail) for rail in np.unique(fabric.rail[rows]).tolist()}
         return (
-            f"on {name}: ethtool -S {nic}, check cable and optics; then"
+            f"on {name}: {_counters(min(nics))}, check cable and optics; then"
             f" ncdiag sweep --nodes {','.join((name, *partners))}"
         )
     if case.kind is CulpritKind.RAIL:
@@ -147,6 +147,14 @@ def _next(found: Findings, case: Case) -> str:
     if case.part is Part.LEAF:
         return f"check switch {case.name}: port errors, speed, buffers"
     return f"check the uplinks of {case.name.replace('|', ' and ')}: port errors, failed members"
+
+
+def _counters(nic: str) -> str:
+    """Return the command that shows a NIC's counters; RDMA ports have a number in their name."""
+    if "_" in nic:
+        device, _, port = nic.partition(":")
+        return f"rdma statistic show link {device}/{port or 1}"
+    return f"ethtool -S {nic}"
 
 
 def _median(shares: Floats, links: Mask) -> float:

@@ -7,9 +7,9 @@ import numpy as np
 from ncdiag.diagnose.cases import Charges, charge
 from ncdiag.diagnose.contention import contention
 from ncdiag.diagnose.culprits import culprit, fleet_culprit, link_culprit
-from ncdiag.diagnose.hosts import HostJudge
+from ncdiag.diagnose.hosts import host_verdicts
 from ncdiag.diagnose.investigate import Findings, investigate
-from ncdiag.diagnose.table import Mask
+from ncdiag.diagnose.table import Floats, Mask
 from ncdiag.diagnose.thresholds import (
     MAX_LISTED_LINK_CULPRITS,
     MAX_LISTED_UNTESTED,
@@ -34,7 +34,7 @@ def diagnose(evidence: SweepEvidence, thresholds: Thresholds) -> Diagnosis:
     found = investigate(evidence, thresholds)
     charges = charge(found)
     culprits = _culprits(found, charges, thresholds)
-    hosts = HostJudge(evidence, found, charges, thresholds).verdicts()
+    hosts = host_verdicts(evidence, found, charges, thresholds)
     untested, count = _untested(evidence, set(found.judged.table.keys))
     return Diagnosis(
         verdict=_verdict(found, charges, culprits, hosts, thresholds),
@@ -69,9 +69,9 @@ def _link_verdicts(found: Findings, charges: Charges) -> tuple[LinkVerdict, ...]
         table.shown,
         table.expectations,
         _statuses(found, charges.accused),
-        sticks.efficiency.tolist(),
-        sticks.fleet_gbit_per_s.tolist(),
-        sticks.ratio.tolist(),
+        _or_none(sticks.efficiency),
+        _or_none(sticks.fleet_gbit_per_s),
+        _or_none(sticks.ratio),
         table.tests.tolist(),
         strict=True,
     )
@@ -84,9 +84,9 @@ def _link_verdicts(found: Findings, charges: Charges) -> tuple[LinkVerdict, ...]
             measured_gbit_per_s=shown.measured_gbit_per_s,
             expected_gbit_per_s=None if expected is None else expected.gbit_per_s,
             expected_from=None if expected is None else expected.derivation,
-            efficiency=_or_none(efficiency),
-            fleet_gbit_per_s=_or_none(fleet),
-            fleet_ratio=_or_none(ratio),
+            efficiency=efficiency,
+            fleet_gbit_per_s=fleet,
+            fleet_ratio=ratio,
             bytes=shown.bytes,
             tests=tests,
             min_gbit_per_s=shown.min_gbit_per_s,
@@ -130,8 +130,11 @@ def _slow(found: Findings) -> Mask:
     return waiting
 
 
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else value
+def _or_none(figures: Floats) -> list[float | None]:
+    return [
+        None if unknown else figure
+        for figure, unknown in zip(figures.tolist(), np.isnan(figures).tolist(), strict=True)
+    ]
 
 
 def _untested(evidence: SweepEvidence, tested: set[LinkKey]) -> tuple[list[PairKey], int]:

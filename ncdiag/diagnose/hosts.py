@@ -1,17 +1,16 @@
-"""Each host judged, from its links and from who was blamed."""
+"""Each host judged, from its links and from who is accused."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 
-from ncdiag.diagnose.cases import Case, Charges, host_of, nic_name
-from ncdiag.diagnose.culprits import VERBS, case_status
+from ncdiag.diagnose.cases import Case, Charges, host_of, nic_of
+from ncdiag.diagnose.culprits import case_status, reason
 from ncdiag.diagnose.investigate import Findings
-from ncdiag.diagnose.table import Mask
+from ncdiag.diagnose.table import Ints
 from ncdiag.diagnose.thresholds import Thresholds
 from ncdiag.model.evidence import SweepEvidence
-from ncdiag.model.verdict import HostStatus, HostVerdict, LinkStatus
+from ncdiag.model.verdict import CulpritKind, HostStatus, HostVerdict, LinkStatus
 
 # Slow links that nothing explains, of one host in one direction, from which on the host
 # itself is in doubt: as many partners as would isolate it, and most of those it was measured with.
@@ -19,125 +18,119 @@ _DOUBTED_PARTNERS = 2
 _DOUBTED_SHARE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class HostJudge:
-    """Judges hosts one by one, from their links and from who is accused."""
+def host_verdicts(
+    evidence: SweepEvidence, found: Findings, charges: Charges, thresholds: Thresholds
+) -> tuple[HostVerdict, ...]:
+    """Judge every host, in the order of the hosts file."""
+    judge = _HostJudge(evidence, found, charges, thresholds)
+    return tuple(judge.verdict(host) for host in range(len(evidence.hosts)))
 
-    evidence: SweepEvidence
-    found: Findings
-    charges: Charges
-    thresholds: Thresholds
 
-    def verdicts(self) -> tuple[HostVerdict, ...]:
-        """Judge every host, in the order of the hosts file."""
-        fabric = self.found.judged.table.fabric
-        return tuple(self._verdict(host) for host in range(len(fabric.hosts)))
+class _HostJudge:
+    """Judges hosts one by one."""
 
-    def _verdict(self, host: int) -> HostVerdict:
+    def __init__(
+        self, evidence: SweepEvidence, found: Findings, charges: Charges, thresholds: Thresholds
+    ) -> None:
+        self._evidence, self._found = evidence, found
+        self._charges, self._thresholds = charges, thresholds
+        self._fabric = found.judged.table.fabric
+        hosts = len(self._fabric.hosts)
+        self._sent, self._received = (
+            _rows_by_host(ends, hosts) for ends in (self._fabric.source, self._fabric.target)
+        )
+        # What is slow as all else is says nothing against a host.
+        shared = [case.links for case in charges.proven if case.kind is CulpritKind.RAIL]
+        self._alike = np.logical_or.reduce([found.fleet & charges.fleet, *shared])
+        judged = found.judged
+        self._fine = judged.healthy | judged.degraded | found.excused | self._alike
+        self._single = found.single | charges.single
+
+    def verdict(self, host: int) -> HostVerdict:
         """Judge the host with this number."""
-        name = self.found.judged.table.fabric.hosts[host]
-        share = self.found.judged.sticks.share[self._links(host)]
+        share = self._found.judged.sticks.share[self._rows(host)]
         share = share[~np.isnan(share)]
-        status, reason = self._status(host, name)
+        status, why = self._status(host)
         return HostVerdict(
-            name=name,
+            name=self._fabric.hosts[host],
             status=status,
             efficiency=float(np.median(share)) if len(share) else None,
-            reason=reason,
+            reason=why,
         )
 
-    def _links(self, host: int) -> Mask:
-        fabric = self.found.judged.table.fabric
-        found: Mask = (fabric.source == host) | (fabric.target == host)
-        return found
+    def _rows(self, host: int) -> Ints:
+        return np.concatenate((self._sent[host], self._received[host]))
 
-    def _status(self, host: int, name: str) -> tuple[HostStatus, str]:
+    def _status(self, host: int) -> tuple[HostStatus, str]:
         """Return the first that applies, the worst and the least known before the rest."""
-        if name in self.evidence.unreachable:
-            return HostStatus.UNREACHABLE, self.evidence.unreachable[name]
-        own = [case for case in self.charges.proven if case.host == host]
+        name = self._fabric.hosts[host]
+        if name in self._evidence.unreachable:
+            return HostStatus.UNREACHABLE, self._evidence.unreachable[name]
+        own = [case for case in self._charges.proven if case.host == host]
         faulty = [case for case in own if self._is_faulty(case)]
         if faulty:
-            return HostStatus.FAULTY, "; ".join(_spoken(case) for case in faulty)
-        doubt = self._doubt(host, name)
+            return HostStatus.FAULTY, "; ".join(reason(self._found, case) for case in faulty)
+        doubt = self._doubt(host)
         if doubt is not None:
             return HostStatus.INCONCLUSIVE, doubt
         if own:
-            return HostStatus.DEGRADED, "; ".join(_spoken(case) for case in own)
-        if self.charges.fleet:
-            return HostStatus.DEGRADED, "below its expectation as the whole fleet is"
+            return HostStatus.DEGRADED, "; ".join(reason(self._found, case) for case in own)
+        if self._alike[self._rows(host)].any():
+            return HostStatus.DEGRADED, "slow as its whole rail or fleet is"
         return HostStatus.HEALTHY, ""
 
     def _is_faulty(self, case: Case) -> bool:
-        status = case_status(self.found, case.links, self.thresholds)
-        return status is LinkStatus.FAULTY
+        return case_status(self._found, case.links, self._thresholds) is LinkStatus.FAULTY
 
-    def _doubt(self, host: int, name: str) -> str | None:
+    def _doubt(self, host: int) -> str | None:
         """Return why nothing can be said of this host, if so."""
-        fabric = self.found.judged.table.fabric
-        links = self._links(host)
-        if not links.any():
+        rows, judged = self._rows(host), self._found.judged
+        if not len(rows):
             return "no link of it was measured"
-        if self.found.judged.error[links].all():
-            row = int(np.flatnonzero(links)[0])
-            error = self.found.judged.table.shown[row].error
-            return f"none of its {int(links.sum())} measurements gave a result: {error}"
-        if any(case.host == host for case in self.charges.unproven):
+        if judged.error[rows].all():
+            error = judged.table.shown[rows[0]].error
+            return f"none of its {len(rows)} links gave a result: {error}"
+        if any(case.host == host for case in self._charges.unproven):
             return "slow with several partners, but not measured again in quiet"
-        if any(host_of(fabric, suspect) == host for suspect in self.found.doubtful):
+        if any(host_of(self._fabric, suspect) == host for suspect in self._found.doubtful):
             return "slow with several partners, but other components would explain that as well"
-        missing = _of_host(self.evidence.unmeasured_nics, name)
-        if missing is not None:
-            return missing
-        return self._silent_side(host)
+        return next(self._doubts_of_nics(host), None)
 
-    def _silent_side(self, host: int) -> str | None:
-        """Return the NIC and direction in which no link proves the host, or many are slow."""
-        fabric = self.found.judged.table.fabric
-        rails = max(1, len(fabric.nics[host]))
+    def _doubts_of_nics(self, host: int) -> Iterator[str]:
+        """Yield what keeps each NIC, in each direction, from being proven."""
+        prefix = f"{self._fabric.hosts[host]}:"
+        for key, why in self._evidence.unmeasured_nics.items():
+            if key.startswith(prefix):
+                yield f"{key.removeprefix(prefix)} was not measured: {why}"
+        rails = max(1, len(self._fabric.nics[host]))
         for rail in range(rails):
-            for verb, near, far in (
-                ("send", fabric.source, fabric.target),
-                ("receive", fabric.target, fabric.source),
+            where = f" on {nic_of(self._fabric, host, rail)}" if rails > 1 else ""
+            for side, rows, far in (
+                ("sending", self._sent[host], self._fabric.target),
+                ("receiving", self._received[host], self._fabric.source),
             ):
-                links = (near == host) & (fabric.rail == rail)
-                where = f" on {nic_name(fabric, host, rail).partition(':')[2]}" * (rails > 1)
-                doubt = self._doubted_side(links, far)
+                doubt = self._doubt_of_side(rows[self._fabric.rail[rows] == rail], far)
                 if doubt is not None:
-                    return f"{doubt} to {verb}{where}"
-        return None
+                    yield f"{side}{where}: {doubt}"
 
-    def _doubted_side(self, links: Mask, far: np.ndarray) -> str | None:
-        """Return why ``links``, all of one NIC in one direction, leave the host in doubt."""
-        judged = self.found.judged
-        fine = judged.healthy | judged.degraded | self.found.excused
-        if self.charges.fleet:
-            fine |= self.found.fleet
-        if not (links & fine).any():
-            if not (links & ~judged.error).any():
-                return "no result of its ability"
-            partners = len(np.unique(far[links & ~judged.error]))
+    def _doubt_of_side(self, rows: Ints, far: Ints) -> str | None:
+        """Return why ``rows``, all of one NIC in one direction, leave the host in doubt."""
+        known = rows[~self._found.judged.error[rows]]
+        if not len(known):
+            return "no result"
+        partners = len(np.unique(far[known]))
+        if not self._fine[known].any():
             if partners < _DOUBTED_PARTNERS:
-                return "slow or unclear with its only partner, too little to tell its ability"
-            return "no link that is fast enough to prove its ability"
-        slow = links & (self.found.single | self.charges.single)
-        if slow.sum() >= _DOUBTED_SHARE * (links & ~judged.error).sum() and (
-            len(np.unique(far[slow])) >= _DOUBTED_PARTNERS
-        ):
-            return f"slow with {int(slow.sum())} partners and fast with others: unclear ability"
+                return "slow or unclear with its only partner, which is too little to accuse either"
+            return f"slow or unclear with all {partners} partners"
+        slow = known[self._single[known]]
+        doubted = len(np.unique(far[slow]))
+        if doubted >= _DOUBTED_PARTNERS and len(slow) >= _DOUBTED_SHARE * len(known):
+            return f"slow with {doubted} of {partners} partners and fast with others"
         return None
 
 
-def _spoken(case: Case) -> str:
-    verb = VERBS[case.direction]
-    what = "" if case.kind.value == "host" else f"{case.name} "
-    return f"{what}{verb} slowly: {int(case.links.sum())} links, {case.confirmed} partners in quiet"
-
-
-def _of_host(unmeasured: Mapping[str, str], name: str) -> str | None:
-    """Return why a NIC of ``name`` was not measured (``host:nic`` -> reason), if so."""
-    for key, reason in unmeasured.items():
-        host, _, nic = key.rpartition(":")
-        if name in (host, key.partition(":")[0]):
-            return f"{nic} was not measured: {reason}"
-    return None
+def _rows_by_host(ends: Ints, hosts: int) -> list[Ints]:
+    """Return the rows of links that end at each host."""
+    order = np.argsort(ends, kind="stable")
+    return np.split(order, np.searchsorted(ends[order], np.arange(1, hosts)))

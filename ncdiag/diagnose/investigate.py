@@ -60,13 +60,16 @@ def investigate_table(table: LinkTable, usable: Mask, thresholds: Thresholds) ->
     contended, excused = _contention(judged, usable, thresholds)
     fleet = _slow_as_all(judged, usable & ~excused, thresholds)
     first, second = _blame(judged, fleet, usable & ~excused, thresholds)
+    doubtful = {one.identity: one for one in first.doubtful + second.doubtful}
+    again = [one for one in second.suspects if one.identity in doubtful]
     return Findings(
         judged=judged,
         usable=usable,
         fleet=fleet,
-        suspects=first.suspects + second.suspects,
-        doubtful=first.doubtful + second.doubtful,
-        single=second.left,
+        suspects=first.suspects
+        + tuple(one for one in second.suspects if one.identity not in doubtful),
+        doubtful=tuple(doubtful.values()),
+        single=np.logical_or.reduce([second.left, *(one.links for one in again)]),
         contended=contended,
         excused=excused,
     )
@@ -123,7 +126,8 @@ def _slow_as_all(judged: Judgement, usable: Mask, thresholds: Thresholds) -> Mas
         and fast.sum() <= _FAST_IN_SLOW_FLEET * known.sum()
         and (fast & quiet).sum() <= _FAST_IN_SLOW_FLEET * quiet.sum()
     )
-    found = known & judged.faulty & (sticks.ratio >= outlier_line(sticks, thresholds))
+    line = max(thresholds.faulty_below, outlier_line(sticks, thresholds))
+    found = known & judged.faulty & (sticks.ratio >= line)
     return found if alike else np.zeros_like(found)
 
 

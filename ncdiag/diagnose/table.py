@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median_high
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,9 +71,8 @@ class LinkTable:
     tries: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """The figures of one link."""
+class _Row(NamedTuple):
+    """The figures of one link; a tuple, since a hall has hundreds of thousands of them."""
 
     shown: Measurement
     together: float
@@ -112,9 +112,6 @@ def tabulate(evidence: SweepEvidence, thresholds: Thresholds) -> LinkTable:
 def _fabric(evidence: SweepEvidence, keys: Sequence[LinkKey], number: dict[str, int]) -> Fabric:
     leaves = tuple(dict.fromkeys(host.leaf for host in evidence.hosts if host.leaf is not None))
     place = {leaf: index for index, leaf in enumerate(leaves)}
-    ends = np.array(
-        [(number[key.source], number[key.target], key.rail) for key in keys], dtype=np.int64
-    ).reshape(-1, 3)
     return Fabric(
         hosts=tuple(number),
         leaves=leaves,
@@ -123,9 +120,9 @@ def _fabric(evidence: SweepEvidence, keys: Sequence[LinkKey], number: dict[str, 
             [-1 if host.leaf is None else place[host.leaf] for host in evidence.hosts],
             dtype=np.int64,
         ),
-        source=ends[:, 0],
-        target=ends[:, 1],
-        rail=ends[:, 2],
+        source=np.array([number[key.source] for key in keys], dtype=np.int64),
+        target=np.array([number[key.target] for key in keys], dtype=np.int64),
+        rail=np.array([key.rail for key in keys], dtype=np.int64),
     )
 
 
@@ -134,6 +131,9 @@ def _row(found: Sequence[Measurement], busy_below: float) -> _Row:
 
     Of several quiet ones the upper median counts, so that a fault must show each time.
     """
+    if len(found) == 1 and found[0].purpose is Purpose.ROUND:
+        busy, figure = _is_busy(found[0], busy_below), _figure(found[0])
+        return _Row(found[0], figure, np.nan, busy, busy, 1, 0)
     quiet = [one for one in found if one.purpose is Purpose.QUIET]
     rounds = [one for one in found if one.purpose is Purpose.ROUND and one.error is None]
     good = [one for one in quiet if one.error is None]

@@ -396,6 +396,8 @@ def test_a_rail_that_is_slow_everywhere_is_the_rail(*, rate_known: bool, seed: i
     found = Fabric(rate_known=rate_known, rails=2, seed=seed, rail={1: 0.4}).sweep()
     assert {one[:2] for one in _named(found)} == {("rail", "1")}
     assert found.isolate == ()
+    assert len(found.good) == 8
+    assert {host.status for host in found.hosts} == {HostStatus.DEGRADED}
 
 
 @RATES

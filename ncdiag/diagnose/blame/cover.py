@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ncdiag.diagnose.blame.parts import Family, families
+from ncdiag.diagnose.blame.parts import Family, Part, families
 from ncdiag.diagnose.blame.propose import Observed, Proposals, Rule, explained_at, propose
 from ncdiag.diagnose.table import Fabric, Floats, Ints, Mask
 from ncdiag.model.verdict import Direction
@@ -41,6 +41,11 @@ class Suspect:
     against: Mask
     rivals: tuple[int, ...] = ()
     disputed: bool = False
+
+    @property
+    def identity(self) -> tuple[Part, Direction, int]:
+        """What the component is, whatever it is held responsible for."""
+        return self.family.part, self.family.direction, self.group
 
     def partners(self, fabric: Fabric, links: Mask) -> int:
         """Count the hosts at the other end of ``links``."""
@@ -111,7 +116,7 @@ def _choose(seen: Observed, proposals: Proposals) -> list[_Choice]:
     """Return the essential components, or the smallest set that explains what rivals share."""
     if not len(proposals.rows):
         return []
-    keep, doubted = _maximal(proposals)
+    keep, doubted = _maximal(seen, proposals)
     by = np.where((proposals.by >= 0) & keep[proposals.by], proposals.by, -1)
     by = by[(by >= 0).any(axis=1)]
     alone = by[(by >= 0).sum(axis=1) == 1]
@@ -123,13 +128,14 @@ def _choose(seen: Observed, proposals: Proposals) -> list[_Choice]:
     return _smallest(seen, proposals, by, doubted)
 
 
-def _maximal(proposals: Proposals) -> tuple[Mask, Mask]:
+def _maximal(seen: Observed, proposals: Proposals) -> tuple[Mask, Mask]:
     """Tell which components explain what no other explains as well, and which are doubted.
 
-    Of two that explain the same links the more specific one is kept. A thin one never wins,
-    but a host that explains no more than it does is doubted.
+    Of two that explain the same links the more specific one is kept, and a thin one never wins. But
+    a host that explains no more than a switch would is doubted.
     """
     by, count = proposals.by, len(proposals.rate)
+    is_host = [family.part.is_host for family in seen.families]
     sizes = np.bincount(by[by >= 0], minlength=count)
     keep = (sizes > 0) & ~proposals.thin
     doubted = np.zeros(count, dtype=bool)
@@ -147,9 +153,10 @@ def _maximal(proposals: Proposals) -> tuple[Mask, Mask]:
             inside = (low == high) & (low >= 0)
             larger = sizes[low] > sizes[mine]
             same = sizes[low] == sizes[mine]
-            thin = proposals.thin[low]
-            keep[mine[inside & ~thin & (larger | (same & (other < place)))]] = False
-            doubted[mine[inside & thin & same]] = True
+            better = larger | (same & (other < place))
+            keep[mine[inside & better & ~proposals.thin[low]]] = False
+            if is_host[place] and not is_host[other]:
+                doubted[mine[inside & same]] = True
     return keep, doubted
 
 

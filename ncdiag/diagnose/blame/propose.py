@@ -107,18 +107,24 @@ def _viable(
         found: Mask = count(links & against) > np.floor(rule.contradictions * speaking)
         return found
 
-    everything = np.ones_like(member)
-    viable = ~acquitted(everything) & ~acquitted(seen.confirmed)
+    viable = ~acquitted(member) & ~acquitted(seen.confirmed)
+    if family.part is Part.LEAF:
+        # What tells a leaf from its uplink are the few links inside it.
+        viable &= ~acquitted(
+            seen.fabric.leaf[seen.fabric.source] == seen.fabric.leaf[seen.fabric.target]
+        )
     viable &= count(seen.slow) >= rule.majority * count(~np.isnan(seen.share))
-    enough, thin = _ends(seen.fabric, family, explained)
+    # Links that are slower still, for whatever reason, also run through a slow switch.
+    through = member & seen.slow & (seen.share <= rule.high * rate_of_link)
+    enough, thin = _ends(seen.fabric, family, explained if family.part.is_host else through)
     viable &= enough | thin
     return explained & viable[family.group], rate, thin & ~enough
 
 
-def _ends(fabric: Fabric, family: Family, explained: Mask) -> tuple[Mask, Mask]:
+def _ends(fabric: Fabric, family: Family, slow: Mask) -> tuple[Mask, Mask]:
     """Return which groups slow down enough different ends, and which do so on one side only."""
-    sources = distinct(family, explained, fabric.source, len(fabric.hosts))
-    targets = distinct(family, explained, fabric.target, len(fabric.hosts))
+    sources = distinct(family, slow, fabric.source, len(fabric.hosts))
+    targets = distinct(family, slow, fabric.target, len(fabric.hosts))
     nobody = np.zeros(family.groups, dtype=bool)
     if family.part.is_host:
         partners = targets if family.direction is Direction.SEND else sources
