@@ -6,10 +6,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from ncdiag.model.errors import UsageError
 from ncdiag.model.text import visible
 
-# Those that distributed gives a handler of their own when it is imported (distributed/config.py).
-_NOISY = ("distributed", "distributed.client", "bokeh", "tornado", "tornado.application")
+# Those that distributed gives a handler of their own when it is imported (distributed/config.py),
+# and asyncio's, which tells of pipes that a lost host leaves behind.
+_NOISY = ("distributed", "distributed.client", "bokeh", "tornado", "tornado.application", "asyncio")
 
 
 class FleetLog:
@@ -28,7 +30,10 @@ class FleetLog:
 
     def __enter__(self) -> Self:
         if self._path:
-            self._file = self._path.open("a", buffering=1, encoding="utf-8")
+            try:
+                self._file = self._path.open("a", buffering=1, encoding="utf-8")
+            except OSError as error:
+                raise UsageError(f"cannot write {self._path}: {error.strerror}") from None
             self._handler = logging.StreamHandler(self._file)
             self._handler.handleError = _drop  # type: ignore[method-assign] # see the class
         for name in _NOISY:

@@ -32,15 +32,10 @@ SETTINGS: Final[dict[str, Any]] = {
     # A plain HTTP port is opened whatever one says, so it serves nothing, on loopback.
     "distributed.worker.http.routes": [],
     "distributed.scheduler.http.routes": [],
-    # Each host stands for itself; a worker is no spare memory of another.
-    "distributed.worker.memory.target": False,
-    "distributed.worker.memory.spill": False,
-    "distributed.worker.memory.pause": False,
-    "distributed.worker.memory.terminate": False,
+    # Nothing is kept on workers that would have to be moved.
     "distributed.scheduler.active-memory-manager.start": False,
-    # Loading pyarrow, if it is there, is not wanted.
-    "dataframe.convert-string": False,
-    "distributed.admin.system-monitor.interval": "5s",
+    # Nobody looks at it; the default is twice a second.
+    "distributed.admin.system-monitor.interval": "10s",
 }
 
 # Where the plain HTTP port is opened, since there is no way not to have one.
