@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ncdiag.model.text import visible
 from ncdiag.model.verdict import Culprit, SweepReport, Verdict
 from ncdiag.report import describe
 from ncdiag.report.node_lists import fold
@@ -38,7 +39,7 @@ def render_terminal(report: SweepReport, console: Console, directory: Path) -> N
             _say(console, "note", note)
     _say(console, "measured", describe.measured(report))
     _say(console, "yardstick", describe.yardstick(report))
-    _say(console, "report", str(directory / "report.html"))
+    _say(console, "report", visible(str(directory / "report.html")))
     if diagnosis.isolate:
         _say(console, "isolate", fold(diagnosis.isolate))
     line = Text(f"{diagnosis.verdict.upper()}: ", style=_STYLES[diagnosis.verdict])
@@ -49,7 +50,7 @@ def render_terminal(report: SweepReport, console: Console, directory: Path) -> N
 def _culprits(culprits: tuple[Culprit, ...]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False)
     table.add_column("culprit", max_width=26, overflow="fold")
-    table.add_column("of expected", justify="right", no_wrap=True)
+    table.add_column("reaches", justify="right", no_wrap=True)
     table.add_column("sure", justify="right", no_wrap=True)
     table.add_column("why, and what next", overflow="fold", ratio=1)
     for one in culprits[:_CULPRITS]:
