@@ -344,7 +344,8 @@ class Driver:
             retries=0,
             pure=False,
         )
-        answer = asyncio.ensure_future(self._client.gather(future))
+        # Not client.gather: given up, it leaves tasks behind that fail and complain.
+        answer = asyncio.ensure_future(future)
         lost = asyncio.ensure_future(member.lost.wait())
         try:
             await asyncio.wait(
