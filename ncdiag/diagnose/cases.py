@@ -70,7 +70,8 @@ def charge(found: Findings) -> Charges:
     fleet = pair_count(judged.table.fabric, quiet) >= _CONFIRMED
     explained = np.logical_or.reduce([found.fleet & fleet, *(case.links for case in proven)])
     single = np.logical_or.reduce([found.single, found.fleet, *(case.links for case in unproven)])
-    single &= judged.confirmed & ~explained
+    # A lone degraded link is listed, but one path of many that is some per cent off is no culprit.
+    single &= judged.confirmed & judged.faulty & ~explained
     return Charges(
         proven=proven,
         unproven=unproven,

@@ -9,6 +9,7 @@ from ncdiag.diagnose.contention import contention
 from ncdiag.diagnose.culprits import culprit, fleet_culprit, link_culprit
 from ncdiag.diagnose.hosts import host_verdicts
 from ncdiag.diagnose.investigate import Findings, investigate
+from ncdiag.diagnose.notes import notes
 from ncdiag.diagnose.table import Floats, Mask
 from ncdiag.diagnose.thresholds import (
     MAX_LISTED_LINK_CULPRITS,
@@ -17,7 +18,6 @@ from ncdiag.diagnose.thresholds import (
 )
 from ncdiag.model.evidence import SweepEvidence
 from ncdiag.model.measurement import LinkKey, PairKey
-from ncdiag.model.units import format_rate
 from ncdiag.model.verdict import (
     Culprit,
     Diagnosis,
@@ -46,7 +46,7 @@ def diagnose(evidence: SweepEvidence, thresholds: Thresholds) -> Diagnosis:
         untested_pairs=count,
         isolate=_named(hosts, HostStatus.FAULTY),
         good=_named(hosts, HostStatus.HEALTHY, HostStatus.DEGRADED),
-        notes=tuple(_notes(found, evidence, charges)),
+        notes=notes(evidence, found, charges, thresholds),
     )
 
 
@@ -106,7 +106,7 @@ def _statuses(found: Findings, accused: Mask) -> list[LinkStatus]:
         [
             judged.error,
             judged.inconclusive,
-            ~accused & _slow(found),
+            ~accused & found.waiting,
             judged.faulty,
             judged.degraded,
         ],
@@ -121,13 +121,6 @@ def _statuses(found: Findings, accused: Mask) -> list[LinkStatus]:
         LinkStatus.HEALTHY,
     )
     return [names[code] for code in codes.tolist()]
-
-
-def _slow(found: Findings) -> Mask:
-    """Links that were slow with their round and were not measured in quiet."""
-    judged = found.judged
-    waiting: Mask = (judged.faulty | judged.degraded) & ~judged.confirmed
-    return waiting
 
 
 def _or_none(figures: Floats) -> list[float | None]:
@@ -176,7 +169,7 @@ def _verdict(
         return Verdict.FAULTY
     judged = found.judged
     undecided = judged.error | (
-        (judged.inconclusive | (_slow(found) & ~charges.accused))
+        (judged.inconclusive | (found.waiting & ~charges.accused))
         & ~(judged.sticks.share >= thresholds.faulty_below)
         & ~found.excused
     )
@@ -184,40 +177,3 @@ def _verdict(
     if undecided.any() or any(host.status in unknown for host in hosts):
         return Verdict.INCONCLUSIVE
     return Verdict.HEALTHY
-
-
-def _notes(found: Findings, evidence: SweepEvidence, charges: Charges) -> list[str]:
-    """Lines an operator should read beside the verdict."""
-    judged, table = found.judged, found.judged.table
-    notes = []
-    blind = np.isnan(table.expected) & ~judged.error
-    if blind.any():
-        whom = "no link" if blind.sum() == (~judged.error).sum() else f"{blind.sum()} links without"
-        rate = format_rate(float(np.nanmedian(judged.sticks.fleet_gbit_per_s[blind])))
-        what = "has an expectation" if whom == "no link" else "expectation"
-        notes.append(f"{whom} {what}: judged against the fleet's median of {rate}")
-    typical = judged.sticks.typical
-    if not found.fleet.any() and typical < Thresholds().reached:
-        notes.append(f"the fleet as a whole reaches {typical:.0%} of its expectation")
-    waiting = int((_slow(found) & ~charges.accused & ~found.excused).sum())
-    if waiting:
-        notes.append(
-            f"{waiting} links were slow and could not be measured again in quiet:"
-            " nobody is accused for them"
-        )
-    if found.excused.any():
-        notes.append(
-            f"{found.excused.sum()} links were slow together only, judged by a sample of their"
-            " group that was fast alone"
-        )
-    single = int(charges.single.sum())
-    if single > MAX_LISTED_LINK_CULPRITS:
-        notes.append(
-            f"{single} slow links, of which the slowest {MAX_LISTED_LINK_CULPRITS} are named"
-        )
-    if len(evidence.hosts) - len(evidence.unreachable) == 2 and single:
-        notes.append(
-            "with two hosts a slow link cannot be told from a slow host, so nobody is isolated:"
-            " add a third host"
-        )
-    return notes

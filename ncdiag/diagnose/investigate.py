@@ -45,6 +45,13 @@ class Findings:
     contended: tuple[Group, ...]
     excused: Mask
 
+    @property
+    def waiting(self) -> Mask:
+        """Links that were slow with their round and were not measured in quiet."""
+        judged = self.judged
+        found: Mask = (judged.faulty | judged.degraded) & ~judged.confirmed
+        return found
+
 
 def investigate(evidence: SweepEvidence, thresholds: Thresholds) -> Findings:
     """Find everything that the measurements point at."""

@@ -1,0 +1,74 @@
+"""Lines that an operator should read beside the verdict."""
+
+import numpy as np
+
+from ncdiag.diagnose.cases import Charges
+from ncdiag.diagnose.investigate import Findings
+from ncdiag.diagnose.thresholds import MAX_LISTED_LINK_CULPRITS, Thresholds
+from ncdiag.model.evidence import SweepEvidence
+from ncdiag.model.units import format_rate
+
+
+def notes(
+    evidence: SweepEvidence, found: Findings, charges: Charges, thresholds: Thresholds
+) -> tuple[str, ...]:
+    """Say which yardstick was used, what could not be decided, and what was left out."""
+    judged, typical = found.judged, found.judged.sticks.typical
+    unproven = found.waiting & ~charges.accused & ~found.excused
+    degraded = judged.degraded & judged.confirmed & ~charges.accused
+    single = int(charges.single.sum())
+    told = (
+        (_is_blind(found).any(), _yardstick(found)),
+        (
+            typical < thresholds.reached and not found.fleet.any(),
+            f"the fleet as a whole reaches {typical:.0%} of its expectation",
+        ),
+        (
+            unproven.any(),
+            (
+                f"slow with their round and not measured again in quiet: {unproven.sum()} links;"
+                " nobody is accused for them"
+            ),
+        ),
+        (
+            degraded.any(),
+            f"degraded without a component to blame: {degraded.sum()} links; no culprits",
+        ),
+        (
+            found.excused.any(),
+            (
+                f"slow with their round only: {found.excused.sum()} links, judged by a sample of their"
+                " group that was fast alone"
+            ),
+        ),
+        (
+            single > MAX_LISTED_LINK_CULPRITS,
+            (
+                f"slow without a component to blame: {single} links, of which the slowest"
+                f" {MAX_LISTED_LINK_CULPRITS} are named"
+            ),
+        ),
+        (
+            single > 0 and len(evidence.hosts) - len(evidence.unreachable) == 2,
+            (
+                "with two hosts a slow link cannot be told from a slow host, so nobody is isolated:"
+                " add a third host"
+            ),
+        ),
+    )
+    return tuple(line for wanted, line in told if wanted)
+
+
+def _is_blind(found: Findings) -> np.ndarray:
+    """Links with a figure and without an expectation."""
+    return np.isnan(found.judged.table.expected) & ~found.judged.error
+
+
+def _yardstick(found: Findings) -> str:
+    blind, known = _is_blind(found), ~found.judged.error
+    if not blind.any():
+        return ""
+    rate = format_rate(float(np.median(found.judged.sticks.fleet_gbit_per_s[blind])))
+    whom = "no link has" if blind.sum() == known.sum() else f"{blind.sum()} links have no"
+    whom += " an expectation" if whom == "no link has" else " expectation"
+    return f"{whom}: judged against the fleet's median of {rate}"
