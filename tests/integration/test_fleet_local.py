@@ -355,6 +355,15 @@ def test_an_interpreter_that_does_not_exist_is_named(make_fleet: MakeFleet) -> N
     assert fleet.up == ()
 
 
+def test_workers_reach_a_driver_over_ipv6(make_fleet: MakeFleet) -> None:
+    if not socket.has_ipv6 or not Path("/proc/net/if_inet6").exists():
+        pytest.skip("this machine has no IPv6")
+    fleet = make_fleet(HOSTS[:1], driver_address="::1")
+    fleet.start()
+    assert fleet.unreachable == {}
+    assert set(about(fleet, "127.0.0.2")["listens"]) == {"127.0.0.1", "::1"}
+
+
 def test_a_driver_address_that_leads_nowhere_is_the_reason(make_fleet: MakeFleet) -> None:
     fleet = make_fleet(HOSTS[:1], driver_address="127.0.0.1.invalid")
     fleet.start()

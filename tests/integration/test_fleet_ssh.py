@@ -87,7 +87,9 @@ def sshd(tmp_path_factory: pytest.TempPathFactory, silent_port: int) -> Iterator
         f'Host stranger\n  IdentityFile "{folder}/stranger"\n'
         "Host unknown-key\n  UserKnownHostsFile /dev/null\n"
         "Host nameless\n  HostName no-such-host.invalid\n"
-        f'Host *\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile "{folder}/user"\n'
+        # ssh tries the keys of all blocks that match.
+        f'Host * !stranger\n  IdentityFile "{folder}/user"\n'
+        f"Host *\n  HostName 127.0.0.1\n  Port {port}\n"
         f'  IdentitiesOnly yes\n  UserKnownHostsFile "{folder}/known"\n'
         "  StrictHostKeyChecking yes\n"
     )
@@ -138,8 +140,8 @@ def test_every_way_in_which_ssh_fails_is_told_and_the_others_go_on(sshd: Sshd) -
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"python": "/no/python3"}, "no python there: /no/python3 is not found"),
-        ({"python": "/etc/python3"}, "no python there: /etc/python3 is not found"),
+        ({"python": "/no/python3"}, "no python there: /no/python3 "),
+        ({"python": "/etc"}, "no python there: /etc "),
         ({"remote_setup": "/no/setup.sh"}, "no such file there: /no/setup.sh (--remote-setup)"),
         ({"remote_setup": "setup.sh"}, "no such file there: ./setup.sh (--remote-setup)"),
     ],
@@ -195,6 +197,7 @@ def lab_fleet(lab: Lab, tmp_path: Path) -> Iterator[Fleet]:
 @pytest.mark.root
 def test_eight_hosts_over_ssh_find_the_driver_by_themselves(lab: BringUp, tmp_path: Path) -> None:
     cluster = lab(EIGHT)
+    before = children(os.getpid())
     with lab_fleet(cluster, tmp_path) as fleet:
         fleet.start()
         assert fleet.unreachable == {}
@@ -204,7 +207,7 @@ def test_eight_hosts_over_ssh_find_the_driver_by_themselves(lab: BringUp, tmp_pa
         }
         for name, answer in answers.items():
             # The one port that is not on loopback asks for the run's certificate.
-            assert sorted(answer["listens"]) == ["127.0.0.1", cluster.address(name)]
+            assert sorted(answer["listens"]) == sorted(["127.0.0.1", cluster.address(name)])
             assert answer["pid"] in cluster.processes(name)
         for pid in {*children(os.getpid()), *(answer["pid"] for answer in answers.values())}:
             assert b"PRIVATE KEY" not in Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -215,7 +218,7 @@ def test_eight_hosts_over_ssh_find_the_driver_by_themselves(lab: BringUp, tmp_pa
         ]
         open_ports = {port for address, port in listens if address != "127.0.0.1"}
         assert open_ports == {int(fleet._driver._client.scheduler.address.rpartition(":")[2])}  # type: ignore[union-attr] # it is started
-    assert not children(os.getpid())
+    assert children(os.getpid()) == before
     for name, answer in answers.items():
         assert not runs(answer["pid"])
         assert not runs(answer["companion"])

@@ -28,12 +28,15 @@ def test_each_sample_of_a_loss_gives_its_own_reason(row: Reason) -> None:
     ("line", "reason"),
     [
         ("bash: line 1: /opt/py/bin/python3: No such file or directory", "no python there: /opt"),
-        ("bash: line 1: exec: python3.11: not found", "no python there: python3.11 is"),
+        ("bash: line 1: exec: python3.11: not found", "no python there: python3.11 cannot be run"),
         (
             "bash: line 1: exec: /nowhere/python: cannot execute: No such file or directory",
-            "no python there: /nowhere/python is",
+            "no python there: /nowhere/python cannot be run",
         ),
-        ("sh: 1: exec: /nowhere/python: not found", "no python there: /nowhere/python is"),
+        (
+            "sh: 1: exec: /nowhere/python: not found",
+            "no python there: /nowhere/python cannot be run",
+        ),
         ("bash: line 1: ./setup.sh: No such file or directory", "no such file there: ./setup.sh"),
         ("sh: 1: .: cannot open /x/setup.sh: No such file", "no such file there: /x/setup.sh"),
         ("ssh: connect to host ::1 port 22: Network is unreachable", "no route"),

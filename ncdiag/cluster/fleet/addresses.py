@@ -32,6 +32,11 @@ def listen_address(addresses: Sequence[str]) -> str:
     return ""
 
 
+def bracketed(address: str) -> str:
+    """The address as it stands in a URL, where IPv6 has brackets."""
+    return f"[{address}]" if ":" in address else address
+
+
 def _sources(hosts: Iterable[Host]) -> Iterable[str]:
     for host in hosts:
         # Names are left to the list of all addresses: looking up hundreds could take minutes.

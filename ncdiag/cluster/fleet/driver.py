@@ -15,7 +15,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 
 from ncdiag import __version__
 from ncdiag.cluster.fleet import calls, reasons
-from ncdiag.cluster.fleet.addresses import driver_addresses, listen_address
+from ncdiag.cluster.fleet.addresses import LOOPBACK, bracketed, driver_addresses, listen_address
 from ncdiag.cluster.fleet.calls import CallFailed, CallTimeout, Function, HostLost
 from ncdiag.cluster.fleet.certificates import HeldCertificate, RunCertificate, make_certificate
 from ncdiag.cluster.fleet.companion import CompanionSpec
@@ -162,7 +162,7 @@ class Driver:
         listen = listen_address(self._addresses)
         security = held.security()
         scheduler = Scheduler(
-            host=listen,
+            host=bracketed(listen),
             port=0,
             protocol="tls",
             security=security,
@@ -175,7 +175,7 @@ class Driver:
             except OSError as error:
                 raise UsageError(f"cannot listen for the hosts on {listen}: {error}") from None
             scheduler.add_plugin(_Registry(self._came, self._went))
-            host = f"[{listen}]" if ":" in listen else listen or "127.0.0.1"
+            host = bracketed(listen or LOOPBACK)
             # Before any worker is launched: else the client waits behind them for the CPU.
             self._client = Client(  # type: ignore[no-untyped-call] # distributed leaves it out
                 f"tls://{host}:{scheduler.port}",

@@ -51,10 +51,15 @@ NOT_STARTED: Final = (
         "unknown option -- y",
     ),
     Reason(
-        r"(?:exec: )?(?P<python>\S*python\S*): "
-        r"(?:cannot execute: |command )?(?:[Nn]o such file|not found)",
+        r"exec: (?P<python>[^:]+): ",
+        "no python there: {python} cannot be run (--remote-python names another)",
+        "bash: line 1: exec: /root/venv/bin/python: cannot execute: Permission denied",
+        "ops@gpu1: Permission denied (publickey).",
+    ),
+    Reason(
+        r"(?P<python>\S*python\S*): (?:command )?(?:[Nn]o such file|not found)",
         "no python there: {python} is not found (--remote-python names another)",
-        "sh: 1: exec: /opt/venv/bin/python: not found",
+        "bash: line 1: /opt/venv/bin/python: No such file or directory",
         "python: can't open file 'x.py': [Errno 2] No such file or directory",
     ),
     Reason(
@@ -62,12 +67,6 @@ NOT_STARTED: Final = (
         "no such file there: {file} (--remote-setup)",
         "sh: 1: .: cannot open ./setup.sh: No such file",
         "sh: 1: exec: /opt/python: not found",
-    ),
-    Reason(
-        r"(?:exec: )?(?P<python>\S*python\S*): (?:cannot execute: )?Permission denied",
-        "no python there: {python} may not be run (--remote-python names another)",
-        "bash: line 1: exec: /root/venv/bin/python: cannot execute: Permission denied",
-        "ops@gpu1: Permission denied (publickey).",
     ),
     Reason(
         r"Could not resolve hostname (?P<name>\S+?):",

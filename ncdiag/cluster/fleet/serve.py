@@ -10,6 +10,7 @@ from pathlib import Path
 import dask
 from distributed import Worker
 
+from ncdiag.cluster.fleet.addresses import bracketed
 from ncdiag.cluster.fleet.certificates import HeldCertificate, RunCertificate
 from ncdiag.cluster.fleet.protocol import Job
 from ncdiag.cluster.fleet.settings import DASHBOARD_ADDRESS, SETTINGS, WORKER_THREADS
@@ -37,10 +38,10 @@ def serve(host: str, job: Job, folder: Path) -> None:
 async def _serve(host: str, job: Job, folder: Path, certificate: HeldCertificate) -> None:
     driver, own = await _find_driver(job, certificate.context())
     worker = Worker(
-        f"tls://{_bracketed(driver)}:{job.driver_port}",
+        f"tls://{bracketed(driver)}:{job.driver_port}",
         name=host,
         # Only towards the driver, never on all addresses.
-        host=own,
+        host=bracketed(own),
         nthreads=WORKER_THREADS,
         memory_limit=0,
         security=certificate.security(),
@@ -102,7 +103,3 @@ def _ssh_client() -> tuple[str, ...]:
         return () if ipaddress.ip_address(address).is_link_local else (address,)
     except ValueError:
         return ()
-
-
-def _bracketed(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
