@@ -17,7 +17,7 @@ from rich.console import Console
 from ncdiag.cluster.fleet import FleetOptions
 from ncdiag.cluster.inventory import check_hosts, read_hosts
 from ncdiag.cluster.launchers import Launcher, LauncherOptions, RemoteJob, choose
-from ncdiag.measure.engines import open_engine
+from ncdiag.measure.engines import check_engine, open_engine
 from ncdiag.measure.engines.base import Timing
 from ncdiag.measure.journal import Journal, Plan, drop_torn_line, read_journal
 from ncdiag.measure.plan import plan_size
@@ -67,6 +67,7 @@ def begin(
     budget_s: float | None,
 ) -> SweepRecord:
     """The empty record of a new sweep; raises :class:`UsageError` for what cannot be used."""
+    check_engine(engine)
     budget = "none" if budget_s is None else format_duration(budget_s)
     plan = Plan(
         started=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",

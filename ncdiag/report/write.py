@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ncdiag.model.errors import NcdiagError
+from ncdiag.model.errors import UndecidedError
 from ncdiag.model.text import visible
 from ncdiag.model.verdict import SweepReport
 from ncdiag.report.presentable import presentable
@@ -14,7 +14,7 @@ def write_all(report: SweepReport, directory: Path) -> None:
     """Write every file of the report into ``directory``, which is made where it is missing.
 
     What programs and tickets need comes first, the picture last. Files of an earlier report are
-    replaced one by one; an interrupted write leaves the old file. Raises :class:`NcdiagError`
+    replaced one by one; an interrupted write leaves the old file. Raises :class:`UndecidedError`
     with one line where a file cannot be written.
     """
     report = presentable(report)
@@ -26,7 +26,7 @@ def write_all(report: SweepReport, directory: Path) -> None:
             _replace(directory / name, data)
         except OSError as error:
             where = visible(str(directory / name))
-            raise NcdiagError(f"cannot write {where}: {error.strerror or error}") from error
+            raise UndecidedError(f"cannot write {where}: {error.strerror or error}") from error
 
 
 def _renderers() -> Mapping[str, Callable[[SweepReport], str | bytes]]:

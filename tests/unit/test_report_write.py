@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ncdiag.model.errors import NcdiagError
+from ncdiag.model.errors import UndecidedError
 from ncdiag.model.verdict import SweepReport
 from ncdiag.report import write_all
 
@@ -83,7 +83,9 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_file(
         return target
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(NcdiagError, match=r"^cannot write .*report\.json: No space left on device"):
+    with pytest.raises(
+        UndecidedError, match=r"^cannot write .*report\.json: No space left on device"
+    ):
         write_all(make_report(3), tmp_path)
     assert (tmp_path / "report.json").read_bytes() == before
     assert not [name for name in names_in(tmp_path) if "report.json." in name]
@@ -91,7 +93,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_file(
 
 def test_a_directory_that_is_a_file_is_one_line(make_report: MakeReport, tmp_path: Path) -> None:
     (tmp_path / "report").write_text("")
-    with pytest.raises(NcdiagError, match=r"cannot write .*report"):
+    with pytest.raises(UndecidedError, match=r"cannot write .*report"):
         write_all(make_report(2), tmp_path / "report")
 
 

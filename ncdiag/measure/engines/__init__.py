@@ -52,6 +52,12 @@ def _torch_unavailable() -> str | None:
 ENGINES: Mapping[str, EngineEntry] = {"torch": EngineEntry(_open_torch, _torch_unavailable)}
 
 
+def check_engine(name: str) -> None:
+    """Raise :class:`UsageError`, with the engines there are, for an unknown ``name``."""
+    if name not in ENGINES:
+        raise UsageError(f"unknown engine {name!r} (there are: {', '.join(sorted(ENGINES))})")
+
+
 def open_engine(
     name: str,
     hosts: Sequence[Host],
@@ -60,7 +66,6 @@ def open_engine(
     timing: Timing | None = None,
     fleet: FleetOptions | None = None,
 ) -> Engine:
-    """Make the engine called ``name``; raises :class:`UsageError` that lists those there are."""
-    if name not in ENGINES:
-        raise UsageError(f"unknown engine {name!r} (there are: {', '.join(sorted(ENGINES))})")
+    """Make the engine called ``name``; nothing is started yet. Raises :class:`UsageError`."""
+    check_engine(name)
     return ENGINES[name].open(hosts, launcher, timing or Timing(), fleet or FleetOptions())
