@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncdiag.measure.engines.base import Timing
@@ -100,18 +100,30 @@ def test_bytes_end_a_measurement_before_its_time() -> None:
     assert windows.result(None).bytes == pytest.approx(30e6, rel=0.2)
 
 
-@given(st.floats(1e5, 1e11), st.integers(1, 50))
+@settings(max_examples=30, deadline=None)
+@given(st.floats(1e5, 1e11), st.integers(0, 50))
 def test_chunks_grow_to_a_few_milliseconds_and_stay_there(rate: float, extra: int) -> None:
     most = 8 * 1024 * 1024
     pace, now_s = Pace(most), 0.0
-    for _ in range(40 + extra):
-        size = pace.chunk_bytes()
+    while now_s < 0.1 + extra / 1000:
+        size = pace.chunk_bytes
         assert size == power_of_two(size)
         assert FIRST_CHUNK_BYTES <= size <= most
-        now_s += size / rate
+        now_s += size / rate + 20e-6  # what a chunk costs besides
         pace.add(now_s, size)
-    size = pace.chunk_bytes()
+    size = pace.chunk_bytes
     assert size in (FIRST_CHUNK_BYTES, most) or 0.002 <= size / rate <= 0.0051
+
+
+def test_a_burst_does_not_make_chunks_of_a_slow_link_long() -> None:
+    pace, now_s, moved = Pace(8 * 1024 * 1024), 0.0, 0
+    for _ in range(50):
+        size = pace.chunk_bytes
+        moved += size
+        # A bucket of 256 KiB passes at once, then 1 Mbit/s.
+        now_s += size / (1e9 if moved < 256 * 1024 else 125_000)
+        pace.add(now_s, size)
+        assert pace.chunk_bytes <= 2 * FIRST_CHUNK_BYTES
 
 
 class Done:

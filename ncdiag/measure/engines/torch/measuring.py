@@ -68,16 +68,16 @@ class Measurer:
         half = Half()
         try:
             before = read_counters(pair.nic)
+            try:
+                self._channel = self._open(pair)
+                self._exchange(self._channel, pair, half)
+            except Exception as error:  # noqa: BLE001 - whatever torch raises costs this pair alone
+                half.failure = _failure(error)
+            moved = _moved(pair.nic, before, half)
+            half.tx_bytes, half.rx_bytes = moved.tx_bytes, moved.rx_bytes
         except (OSError, ValueError) as error:
             text = f"the counters of {pair.nic.name} cannot be read: {one_line(error)}"
-            return Half(failure=Failure(Blame.LOCAL, text))
-        try:
-            self._channel = self._open(pair)
-            self._exchange(self._channel, pair, half)
-        except Exception as error:  # noqa: BLE001 - whatever torch raises costs this pair alone
-            half.failure = _failure(error)
-        moved = _moved(pair.nic, before, half)
-        half.tx_bytes, half.rx_bytes = moved.tx_bytes, moved.rx_bytes
+            half.failure = half.failure or Failure(Blame.LOCAL, text)
         return half
 
     def _open(self, pair: MeasurePair) -> Channel:

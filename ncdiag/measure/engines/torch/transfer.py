@@ -138,7 +138,7 @@ class Stream:
             size = announced.popleft()
             # What was announced is sent, but once it is enough nothing more is announced.
             enough = self._windows.enough(time.monotonic())
-            following = 0 if enough else self._pace.chunk_bytes()
+            following = 0 if enough else self._pace.chunk_bytes
             if following:
                 announced.append(following)
             self._memory.fill(number, size, following, forward=self._forward)

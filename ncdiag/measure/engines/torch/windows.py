@@ -19,6 +19,9 @@ FIRST_CHUNK_BYTES = 16 * 1024
 _CHUNK_S = 0.005
 # The rate that chooses a chunk's size is taken over this much of the past.
 _MEMORY_S = 0.05
+# Chunks double at most this often: what buffers on the way take at once, a token bucket above all,
+# passes for a fast link at first. From the first size to 64 MiB it takes the warm-up.
+_STEP_S = 0.008
 
 
 @dataclass(slots=True)
@@ -84,23 +87,31 @@ class Pace:
     """Chooses sizes of chunks, a power of two each, from the rate of the chunks before."""
 
     max_chunk_bytes: int
+    chunk_bytes: int = FIRST_CHUNK_BYTES
     _done: deque[tuple[float, int]] = field(default_factory=deque)
+    _done_bytes: int = 0
+    _changed_s: float = 0.0
 
     def add(self, now_s: float, size_bytes: int) -> None:
-        """Count a chunk that was complete at ``now_s``."""
+        """Count a chunk that was complete at ``now_s``, and choose the size of the next."""
+        if not self._done:
+            self._changed_s = now_s
         self._done.append((now_s, size_bytes))
+        self._done_bytes += size_bytes
         while len(self._done) > 2 and now_s - self._done[1][0] > _MEMORY_S:
-            self._done.popleft()
+            self._done_bytes -= self._done.popleft()[1]
+        wanted = self._wanted_bytes()
+        if wanted < self.chunk_bytes:
+            self.chunk_bytes = max(wanted, FIRST_CHUNK_BYTES)
+        elif wanted > self.chunk_bytes and now_s - self._changed_s >= _STEP_S:
+            self.chunk_bytes = min(2 * self.chunk_bytes, self.max_chunk_bytes)
+            self._changed_s = now_s
 
-    def chunk_bytes(self) -> int:
-        """The size the next chunk should have."""
-        if len(self._done) < 2:
-            return FIRST_CHUNK_BYTES
+    def _wanted_bytes(self) -> int:
+        """How much moved lately in the time that a chunk should last."""
         (since_s, first), (now_s, _) = self._done[0], self._done[-1]
-        moved = sum(size for _, size in self._done) - first
-        # What is known of less time than a chunk should last is stretched by no more than twice.
-        wanted = int(moved * min(2.0, _CHUNK_S / max(now_s - since_s, 1e-9)))
-        return min(max(power_of_two(wanted), FIRST_CHUNK_BYTES), self.max_chunk_bytes)
+        moved = self._done_bytes - first
+        return power_of_two(int(moved * _CHUNK_S / max(now_s - since_s, 1e-6)))
 
 
 def power_of_two(number: int) -> int:
