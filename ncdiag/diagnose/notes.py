@@ -26,19 +26,19 @@ def notes(
         (
             unproven.any(),
             (
-                f"slow with their round and not measured again in quiet: {unproven.sum()} links;"
+                f"slow with their round, not measured again in quiet: {unproven.sum()} links;"
                 " nobody is accused for them"
             ),
         ),
         (
             degraded.any(),
-            f"degraded without a component to blame: {degraded.sum()} links; no culprits",
+            f"degraded with nothing to blame: {degraded.sum()} links; no culprits",
         ),
         (
             found.excused.any(),
             (
-                f"slow with their round only: {found.excused.sum()} links, judged by a sample of their"
-                " group that was fast alone"
+                f"slow with their round only: {found.excused.sum()} links, judged by a sample of"
+                " their group that was fast alone"
             ),
         ),
         (

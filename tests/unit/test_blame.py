@@ -101,6 +101,24 @@ def test_a_link_that_is_slower_than_its_slow_host_is_left_for_itself() -> None:
     assert result.left.sum() == 1
 
 
+def test_a_link_that_is_slow_but_faster_than_the_others_acquits_the_host() -> None:
+    result = _cover(
+        _fabric((8,)),
+        lambda source, target, _: (0.6 if target == 2 else 0.2) if source == 1 else 1.0,
+    )
+    assert _found(result) == set()
+    assert result.left.sum() == 7
+
+
+def test_a_few_slow_links_among_unclear_ones_are_not_most_of_a_host() -> None:
+    result = _cover(
+        _fabric((11,)),
+        lambda source, target, _: (SLOW if target < 4 else 0.85) if source == 10 else 1.0,
+    )
+    assert _found(result) == set()
+    assert result.left.sum() == 4
+
+
 def test_links_through_an_unknown_figure_neither_accuse_nor_acquit() -> None:
     result = _cover(
         _fabric((5,)),

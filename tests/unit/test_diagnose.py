@@ -35,7 +35,8 @@ class Fabric:
     """A fabric with faults: the share of the rate that each part lets through.
 
     ``uplink`` maps a leaf to a share; ``together`` gives the share left for pairs that leave
-    their leaf when so many of them do in one round. ``quiet_noise`` is the noise of quiet figures.
+    their leaf when so many of them do in one round. ``blips`` spoil figures of rounds,
+    ``first_quiet`` the first one measured in quiet.
     """
 
     leaves: Sequence[int] = (4, 4)
@@ -56,6 +57,7 @@ class Fabric:
     seed: int = 1
     leaf_known: bool = True
     blips: dict[tuple[str, str], float] = field(default_factory=dict)
+    first_quiet: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.leaf_of = {}
@@ -107,6 +109,8 @@ class Fabric:
             share = min(share, self.together(crossing))
         if purpose is Purpose.ROUND:
             share *= self.blips.get(link[:2], 1)
+        else:
+            share *= self.first_quiet.pop(link[:2], 1)
         rate = RATE * share * max(0.0, self.random.gauss(1, self.noise))
         idle = min(self.idle.get(end, 0.7) for end in link[:2])
         return replace(one, measured_gbit_per_s=rate, min_gbit_per_s=rate, idle=idle)
@@ -315,6 +319,13 @@ def test_an_uplink_that_is_only_shared_is_contention_and_healthy(
 
 
 @SEEDS
+def test_contention_of_some_rounds_only_has_the_same_name(seed: int) -> None:
+    found = Fabric(seed=seed, together=lambda crossing: min(1.0, 2 / max(1, crossing))).sweep()
+    assert found.verdict is Verdict.HEALTHY
+    assert [one.name for one in found.contention] == ["leaf1|leaf2"]
+
+
+@SEEDS
 def test_contention_hides_no_slow_host(seed: int) -> None:
     found = Fabric(
         seed=seed, send={"h3": 0.2}, together=lambda crossing: 1 / max(1, crossing)
@@ -500,6 +511,13 @@ def test_a_blip_in_a_round_that_is_gone_in_quiet_accuses_nobody() -> None:
     assert len(found.good) == 8
 
 
+def test_a_direction_that_was_fast_in_its_round_and_slow_once_in_quiet_is_asked_again() -> None:
+    fabric = Fabric(link={("h1", "h2"): 0.3}, first_quiet={("h2", "h1"): 0.3})
+    found = fabric.sweep()
+    assert fabric.quiet_pairs == [PairKey("h1", "h2", 0)] * 2
+    assert [one.name for one in found.culprits] == ["h1->h2"]
+
+
 def test_what_was_not_measured_again_in_quiet_accuses_nobody() -> None:
     fabric = Fabric(send={"h3": 0.2})
     for one in fabric.rounds():
@@ -544,6 +562,7 @@ def test_a_host_all_of_whose_links_fail_is_inconclusive() -> None:
     broken = {pair for name in names for pair in (("h4", name), (name, "h4"))}
     found = Fabric(error=broken).sweep()
     assert _status(found, "h4") is HostStatus.INCONCLUSIVE
+    assert found.hosts[3].reason == "none of its 14 links gave a result: timed out"
     assert found.isolate == ()
     assert len(found.good) == 7
     assert found.verdict is Verdict.INCONCLUSIVE
