@@ -48,15 +48,19 @@ class _HostJudge:
 
     def verdict(self, host: int) -> HostVerdict:
         """Judge the host with this number."""
-        share = self._found.judged.sticks.share[self._rows(host)]
-        share = share[~np.isnan(share)]
+        medians = [self._median(rows[host]) for rows in (self._sent, self._received)]
         status, why = self._status(host)
         return HostVerdict(
             name=self._fabric.hosts[host],
             status=status,
-            efficiency=float(np.median(share)) if len(share) else None,
+            efficiency=min((one for one in medians if one is not None), default=None),
             reason=why,
         )
+
+    def _median(self, rows: Ints) -> float | None:
+        share = self._found.judged.sticks.share[rows]
+        share = share[~np.isnan(share)]
+        return float(np.median(share)) if len(share) else None
 
     def _rows(self, host: int) -> Ints:
         return np.concatenate((self._sent[host], self._received[host]))

@@ -90,10 +90,7 @@ class SweepRecord:
         return SweepEvidence(
             hosts=self.plan.hosts,
             unreachable=self.unreachable,
-            nics={
-                name: tuple(nics[rail].name for rail in sorted(nics))
-                for name, nics in self._nics.items()
-            },
+            nics={name: _names_by_rail(nics) for name, nics in self._nics.items()},
             measurements=self.measurements,
             expectation=self.expectation,
             planned=self._planned_pairs,
@@ -167,3 +164,10 @@ def _by_rail(host: Host, facts: HostFacts) -> dict[int, Nic]:
     if not host.nics:
         return dict(enumerate(facts.nics))
     return {host.nics.index(nic.name): nic for nic in facts.nics if nic.name in host.nics}
+
+
+def _names_by_rail(nics: Mapping[int, Nic]) -> tuple[str, ...]:
+    """The names of a host's NICs at the places of their rails, empty where one is missing."""
+    return tuple(
+        nics[rail].name if rail in nics else "" for rail in range(max(nics, default=-1) + 1)
+    )

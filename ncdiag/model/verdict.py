@@ -95,7 +95,11 @@ class LinkVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostVerdict:
-    """One host, judged; ``efficiency`` is the median over its links of both directions."""
+    """One host, judged.
+
+    ``efficiency`` is the median over the links it sends on, or over those it receives on, whichever
+    is less: a host that only sends slowly is not half good.
+    """
 
     name: str
     status: HostStatus

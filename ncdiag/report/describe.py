@@ -97,11 +97,11 @@ def expectations(links: Sequence[LinkVerdict]) -> list[tuple[float, str, int]]:
     return [(rate, why, number) for (rate, why), number in counts.most_common()]
 
 
-def unreachable(report: SweepReport) -> list[tuple[str, str]]:
-    """Folded hosts and the reason they share, the reason that most hosts share first."""
+def hosts_by_reason(report: SweepReport, status: HostStatus) -> list[tuple[str, str]]:
+    """Folded hosts of one status and the reason they share, the most frequent reason first."""
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for host in report.diagnosis.hosts:
-        if host.status is HostStatus.UNREACHABLE:
+        if host.status == status:
             # The name makes equal reasons differ: "connect to host h8 port 22: refused".
             groups[host.reason.replace(host.name, "HOST")].append(host.name)
     reasons = {host.name: host.reason for host in report.diagnosis.hosts}

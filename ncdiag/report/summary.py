@@ -1,18 +1,20 @@
 """``summary.txt``: at most ten lines to paste into a ticket."""
 
 from collections.abc import Iterator
+from itertools import islice
 
-from ncdiag.model.verdict import SweepReport
+from ncdiag.model.verdict import HostStatus, SweepReport
 from ncdiag.report import describe
 from ncdiag.report.node_lists import fold
 
+_LINES = 10
 _CULPRITS = 3
 _LINE = 300
 
 
 def render(report: SweepReport) -> str:
     """The sweep in ten lines or fewer."""
-    return "".join(f"{_cut(line)}\n" for line in _lines(report))
+    return "".join(f"{_cut(line)}\n" for line in islice(_lines(report), _LINES))
 
 
 def _lines(report: SweepReport) -> Iterator[str]:
@@ -23,16 +25,21 @@ def _lines(report: SweepReport) -> Iterator[str]:
     yield from _culprits(report)
     if diagnosis.isolate:
         yield f"isolate:     {fold(diagnosis.isolate)}"
-    groups = describe.unreachable(report)
-    if groups:
-        nodes, reason = groups[0]
-        yield f"unreachable: {nodes}: {reason}{_more(len(groups) - 1)}"
+    yield from _hosts(report, HostStatus.UNREACHABLE, "unreachable:")
+    yield from _hosts(report, HostStatus.INCONCLUSIVE, "undecided:")
     if diagnosis.contention:
         first = describe.contention(diagnosis.contention[0])
         yield f"contention:  {first}{_more(len(diagnosis.contention) - 1)}"
     notes = [text for text in (describe.untested(report), *diagnosis.notes) if text]
     if notes:
         yield f"note:        {notes[0]}{_more(len(notes) - 1)}"
+
+
+def _hosts(report: SweepReport, status: HostStatus, what: str) -> Iterator[str]:
+    groups = describe.hosts_by_reason(report, status)
+    if groups:
+        nodes, reason = groups[0]
+        yield f"{what:12} {nodes}: {reason}{_more(len(groups) - 1)}"
 
 
 def _culprits(report: SweepReport) -> Iterator[str]:

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ncdiag.model.text import visible
-from ncdiag.model.verdict import Culprit, SweepReport, Verdict
+from ncdiag.model.verdict import Culprit, HostStatus, SweepReport, Verdict
 from ncdiag.report import describe
 from ncdiag.report.node_lists import fold
 from ncdiag.report.presentable import presentable
@@ -18,6 +18,7 @@ _STYLES = {
     Verdict.FAULTY: "bold red",
     Verdict.INCONCLUSIVE: "bold yellow",
 }
+_UNSETTLED = {HostStatus.UNREACHABLE: "unreachable", HostStatus.INCONCLUSIVE: "undecided"}
 _CULPRITS = 20
 
 
@@ -30,8 +31,9 @@ def render_terminal(report: SweepReport, console: Console, directory: Path) -> N
     diagnosis = report.diagnosis
     if diagnosis.culprits:
         console.print(_culprits(diagnosis.culprits))
-    for nodes, reason in describe.unreachable(report):
-        _say(console, "unreachable", f"{nodes}: {reason}")
+    for status, what in _UNSETTLED.items():
+        for nodes, reason in describe.hosts_by_reason(report, status):
+            _say(console, what, f"{nodes}: {reason}")
     for one in diagnosis.contention:
         _say(console, "contention", describe.contention(one))
     for note in (describe.untested(report), *diagnosis.notes):

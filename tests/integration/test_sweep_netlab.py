@@ -127,16 +127,10 @@ def test_quick_names_the_slow_sender_with_a_few_pairs(sweep: Callable[..., Outco
     assert ("host", "h3", "send") in outcome.culprits
     assert outcome.code == 1
     assert outcome.lines("hosts.isolate.txt") == ["h3"]
-    assert (
-        len(
-            {
-                tuple(sorted((one["source"], one["target"])))
-                for one in outcome.report["links"]
-                if one["tests"]
-            }
-        )
-        < 12
-    )
+    met = {
+        frozenset((one["source"], one["target"])) for one in outcome.report["links"] if one["tests"]
+    }
+    assert len(met) < 7 * 6 / 2, "fewer pairs than a full sweep"
 
 
 def test_a_slow_uplink_between_two_leaves_is_the_switch(sweep: Callable[..., Outcome]) -> None:
@@ -217,7 +211,7 @@ def test_of_two_hosts_nobody_is_isolated_and_why_is_said(sweep: Callable[..., Ou
     assert outcome.named == [("link", "h1->h2")]
     assert outcome.lines("hosts.isolate.txt") == []
     assert set(outcome.hosts.values()) == {"inconclusive"}
-    assert "partner" in outcome.stdout
+    assert "add a third host" in outcome.stdout
 
 
 def test_a_healthy_fleet_is_healthy_and_its_figures_add_up(sweep: Callable[..., Outcome]) -> None:

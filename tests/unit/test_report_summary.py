@@ -59,7 +59,9 @@ def test_without_an_expectation_the_fleet_is_the_yardstick_and_that_is_said(
 
 def test_equal_reasons_stand_once_for_all_their_hosts(make_report: MakeReport) -> None:
     refused = {name: f"connect to {name} port 22: Connection refused" for name in ("h2", "h3")}
-    groups = describe.unreachable(make_report(unreachable={**refused, "h5": "no python on h5"}))
+    groups = describe.hosts_by_reason(
+        make_report(unreachable={**refused, "h5": "no python on h5"}), HostStatus.UNREACHABLE
+    )
     assert groups == [
         ("h[2-3]", "connect to HOST port 22: Connection refused"),
         ("h5", "no python on h5"),
@@ -104,4 +106,4 @@ def test_a_reason_equal_to_nothing_still_groups(make_report: MakeReport) -> None
     report = make_report(2)
     hosts = tuple(HostVerdict(name=name, status=HostStatus.UNREACHABLE) for name in ("a1", "a2"))
     report = replace(report, diagnosis=replace(report.diagnosis, hosts=hosts))
-    assert describe.unreachable(report) == [("a[1-2]", "")]
+    assert describe.hosts_by_reason(report, HostStatus.UNREACHABLE) == [("a[1-2]", "")]
