@@ -25,8 +25,8 @@ from ncdiag.measure.record import SweepRecord
 from ncdiag.measure.sweep import ROUND_OVERHEAD_S, Sweep, Watcher
 from ncdiag.model.errors import ExitCode, UsageError
 from ncdiag.model.host import Host
+from ncdiag.model.nodes import fold
 from ncdiag.model.units import format_duration
-from ncdiag.report.node_lists import fold
 from ncdiag.report.terminal import render_terminal
 from ncdiag.report.write import write_all
 

@@ -1,5 +1,6 @@
 """The state of a sweep, rebuilt from its journal: what diagnosis and reports are made from."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -13,6 +14,7 @@ from ncdiag.model.errors import UsageError
 from ncdiag.model.evidence import SweepEvidence
 from ncdiag.model.host import Host, HostFacts, Nic
 from ncdiag.model.measurement import Expectation, LinkKey, Measurement, PairKey, Purpose
+from ncdiag.model.nodes import fold
 from ncdiag.model.verdict import SweepPlan, SweepReport
 
 # Facts whose difference between hosts can spoil a comparison.
@@ -141,6 +143,8 @@ class SweepRecord:
     def report(self) -> SweepReport:
         """The report of what is known so far."""
         rounds, pairs = plan_size(self.plan, self.rails)
+        diagnosis = diagnose(self.evidence(), self.thresholds)
+        notes = (*diagnosis.notes, *version_notes(self.plan.versions, self.facts))
         return SweepReport(
             started=self.plan.started,
             seconds=self.seconds,
@@ -152,11 +156,32 @@ class SweepRecord:
                 engine=self.plan.engine,
                 launcher=self.plan.launcher,
             ),
-            diagnosis=diagnose(self.evidence(), self.thresholds),
+            diagnosis=replace(diagnosis, notes=notes),
             settings=self.plan.settings,
             versions=self.plan.versions,
             interrupted=self.interrupted,
         )
+
+
+def version_notes(here: Mapping[str, str], facts: Mapping[str, HostFacts]) -> Iterator[str]:
+    """A line for each program of which hosts have another version than most hosts do.
+
+    Most hosts: for ncdiag itself, what the driver (``here``) runs.
+    """
+    for program in _COMPARED_VERSIONS:
+        versions = {host: fact.versions.get(program, "no version") for host, fact in facts.items()}
+        counts = Counter(versions.values())
+        if program == "ncdiag" and program in here:
+            usual = here[program]
+        elif counts:
+            usual = counts.most_common(1)[0][0]
+        odd = sorted(
+            f"{fold(host for host in versions if versions[host] == version)} {version}"
+            for version in counts
+            if version != usual
+        )
+        if odd:
+            yield f"{program} {usual}, but on {', on '.join(odd)}: results may not compare"
 
 
 def _by_rail(host: Host, facts: HostFacts) -> dict[int, Nic]:

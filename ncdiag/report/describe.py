@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from ncdiag.model.nodes import fold
 from ncdiag.model.units import format_duration, format_rate
 from ncdiag.model.verdict import (
     Contention,
@@ -14,7 +15,6 @@ from ncdiag.model.verdict import (
     SweepReport,
     Verdict,
 )
-from ncdiag.report.node_lists import fold
 
 _DIRECTIONS = {
     Direction.SEND: "sending",

@@ -10,10 +10,10 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from ncdiag.model.nodes import fold
 from ncdiag.model.verdict import SweepReport, Verdict
 from ncdiag.report import describe
 from ncdiag.report.columns import pack
-from ncdiag.report.node_lists import fold
 from ncdiag.report.palette import DARK, LIGHT
 
 _TEMPLATES = Path(__file__).parent / "templates"

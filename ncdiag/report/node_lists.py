@@ -1,23 +1,8 @@
-"""Host names as lists: one a line for programs, folded for people."""
+"""Host names as files hold them, one a line."""
 
-import re
 from collections.abc import Iterable
-
-# What ClusterShell folds without giving any of its own syntax a meaning.
-_FOLDABLE = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 
 
 def render(names: Iterable[str]) -> str:
     """One host a line, in the given order; empty for no hosts."""
     return "".join(f"{name}\n" for name in names)
-
-
-def fold(names: Iterable[str]) -> str:
-    """``gpu[001-003,007]`` for a set of hosts; names with other characters stand for themselves."""
-    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
-
-    names = list(names)
-    plain = [name for name in names if _FOLDABLE.fullmatch(name)]
-    others = [name for name in names if not _FOLDABLE.fullmatch(name)]
-    folded = str(NodeSet.fromlist(plain, resolver=RESOLVER_NOGROUP))
-    return ",".join(part for part in (folded, *others) if part)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from itertools import islice
 
+from ncdiag.model.nodes import fold
 from ncdiag.model.verdict import HostStatus, SweepReport
 from ncdiag.report import describe
-from ncdiag.report.node_lists import fold
 
 _LINES = 10
 _CULPRITS = 3

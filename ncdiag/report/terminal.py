@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.model.verdict import Culprit, HostStatus, SweepReport, Verdict
 from ncdiag.report import describe
-from ncdiag.report.node_lists import fold
 from ncdiag.report.presentable import presentable
 
 _STYLES = {

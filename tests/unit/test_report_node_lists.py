@@ -3,7 +3,8 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncdiag.report.node_lists import fold, render
+from ncdiag.model.nodes import fold
+from ncdiag.report.node_lists import render
 
 
 def test_a_list_has_one_host_a_line_in_the_given_order() -> None:
