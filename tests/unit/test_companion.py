@@ -172,6 +172,49 @@ def test_ensure_restarts_a_companion_that_ended(echo: Companions) -> None:
     assert pid_of(echo) != pid
 
 
+def test_what_a_killed_companion_said_before_is_not_given_as_the_reason(echo: Companions) -> None:
+    pid = pid_of(echo)
+    echo.request("echo", b'"noise"', PATIENCE_S)
+    wait_until(lambda: bool(echo._slots["echo"].child.result()._said))
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(CompanionFailed, match=r"^echo was killed$"):
+        echo.request("echo", b"1", PATIENCE_S)
+
+
+SLOW_ANEW = f"""
+import os, pathlib, sys, time
+mark = pathlib.Path(sys.argv[1])
+if mark.exists():
+    while not mark.with_name("go").exists():
+        time.sleep(0.01)
+mark.touch()
+exec({SERVER!r})
+"""
+
+
+def test_a_request_that_meets_a_companion_started_anew_leaves_it_time_to_end(
+    tmp_path: Path,
+) -> None:
+    companions = Companions()
+    try:
+        mark = tmp_path / "mark"
+        companions.ensure(CompanionSpec("echo", (sys.executable, "-c", SLOW_ANEW, str(mark))))
+        os.kill(pid_of(companions), signal.SIGKILL)
+        with pytest.raises(CompanionFailed, match="was killed"):
+            companions.request("echo", b"1", PATIENCE_S)
+        reason = r"^echo, started anew after a failure, was not ready within 0\.1 s$"
+        with pytest.raises(CompanionFailed, match=reason):
+            companions.request("echo", b"1", PATIENCE_S, 0.1)
+        with companions._slots["echo"].busy, pytest.raises(CompanionFailed, match=reason):
+            companions.request("echo", b"1", PATIENCE_S, 0.1)
+        (tmp_path / "go").touch()
+        pid = pid_of(companions)
+        assert companions.request("echo", b"2", PATIENCE_S, 0.1) == b"2"
+        assert pid_of(companions) == pid
+    finally:
+        companions.close()
+
+
 def test_replacing_a_companion_fails_the_request_it_was_busy_with(echo: Companions) -> None:
     pid_of(echo)
     failures: list[str] = []

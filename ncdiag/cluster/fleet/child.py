@@ -85,6 +85,11 @@ class Child:
         self._listener.start()
 
     @property
+    def starting(self) -> bool:
+        """Whether its first line has not been read yet."""
+        return self._hello is None
+
+    @property
     def pid(self) -> int:
         """Process id, which is the id of the child's group as well."""
         return self._process.pid
@@ -169,14 +174,15 @@ class Child:
             raise self._ended() from None
         if not poll.poll(max(0.0, end - time.monotonic()) * 1000):
             age_s = time.monotonic() - self._born
-            raise OutOfTimeError(what, starting=self._hello is None, age_s=age_s)
+            raise OutOfTimeError(what, starting=self.starting, age_s=age_s)
 
     def _ended(self) -> ChildError:
         self.kill()
         code = self._process.returncode
         if code is None:
             return ChildError("closed its output and cannot be killed")
-        if code == -signal.SIGKILL and not self._said:
+        if code == -signal.SIGKILL:
+            # What it said before has nothing to do with it.
             return ChildError("was killed")
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
         last = self._said[-1].decode(errors="replace").strip()[:_MAX_REASON] if self._said else ""

@@ -52,6 +52,18 @@ class _Slot:
         self.spec = spec
         self.child = child
         self.busy = threading.Lock()
+        self.anew = False
+
+    def starting(self) -> bool:
+        """Whether the child is not known to be ready yet."""
+        return not self.child.done() or (
+            self.child.exception() is None and self.child.result().starting
+        )
+
+    def not_ready(self, within_s: float) -> str:
+        """The reason of a request that came too early."""
+        anew = ", started anew after a failure," if self.anew else ""
+        return f"{self.spec.name}{anew} was not ready within {within_s:g} s"
 
     def works(self) -> bool:
         """Whether the child is on its way or alive."""
@@ -86,15 +98,18 @@ class Companions:
         """The companion's first line, waiting up to ``timeout_s``; raises CompanionFailed."""
         return self._use(name, None, timeout_s)
 
-    def request(self, name: str, payload: bytes, deadline_s: float) -> bytes:
+    def request(
+        self, name: str, payload: bytes, deadline_s: float, start_s: float | None = None
+    ) -> bytes:
         """Send one line and return the answering line, within ``deadline_s`` from now.
 
         Raises CompanionFailed with the reason; the companion and its children are dead then, and
-        another one is starting. Only one that is still starting is left in peace.
+        another one is starting. Only one that is still starting is left in peace: with ``start_s``
+        it is waited for no longer than that, so that what is begun has time to end.
         """
         if b"\n" in payload:
             raise ValueError("a request to a companion is one line")
-        return self._use(name, payload, deadline_s)
+        return self._use(name, payload, deadline_s, start_s)
 
     def close(self) -> None:
         """Kill every companion with its children; none can be started afterwards."""
@@ -119,19 +134,26 @@ class Companions:
         env = {**os.environ, **spec.env}
         return self._nursery.submit(Child, spec.name, spec.argv, env)
 
-    def _use(self, name: str, payload: bytes | None, timeout_s: float) -> bytes:
-        end = time.monotonic() + timeout_s
+    def _use(
+        self, name: str, payload: bytes | None, timeout_s: float, start_s: float | None = None
+    ) -> bytes:
+        now = time.monotonic()
+        start_s = timeout_s if start_s is None else min(start_s, timeout_s)
         slot = self._slots.get(name)
         if slot is None:
             raise CompanionFailed(f"no companion is called {name}")
-        if not slot.busy.acquire(timeout=max(0.0, timeout_s)):
-            raise CompanionFailed(f"{name} was busy for {timeout_s:g} s")
+        if not slot.busy.acquire(timeout=max(0.0, start_s)):
+            if slot.starting():
+                raise CompanionFailed(slot.not_ready(start_s))
+            raise CompanionFailed(f"{name} was busy for {start_s:g} s")
         try:
             child = slot.child
-            return _exchange(child, payload, end)
+            return _exchange(child, payload, now + start_s, now + timeout_s)
         except OutOfTimeError as error:
             if error.age_s > START_LIMIT_S or not error.starting:
                 self._replace(slot, child)
+            if error.starting:
+                raise CompanionFailed(slot.not_ready(start_s)) from None
             raise CompanionFailed(f"{name} {error} within {timeout_s:g} s") from None
         except ChildError as error:
             self._replace(slot, child)
@@ -146,16 +168,19 @@ class Companions:
             current = self._slots.get(slot.spec.name) is slot and slot.child is failed
             if current and not self._closed:
                 slot.child = self._start(slot.spec)
+                slot.anew = True
 
 
-def _exchange(pending: "Future[Child]", payload: bytes | None, end: float) -> bytes:
+def _exchange(
+    pending: "Future[Child]", payload: bytes | None, start_end: float, end: float
+) -> bytes:
     try:
-        child = pending.result(timeout=max(0.0, end - time.monotonic()))
+        child = pending.result(timeout=max(0.0, start_end - time.monotonic()))
     except TimeoutError:
         raise OutOfTimeError("did not start", starting=True, age_s=0.0) from None
     except CancelledError:
         raise ChildError("was replaced") from None
-    hello = child.hello(end)
+    hello = child.hello(start_end)
     return hello if payload is None else child.ask(payload, end)
 
 

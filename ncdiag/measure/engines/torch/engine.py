@@ -38,6 +38,9 @@ _PREPARE_S = {Backend.GLOO: 10.0, Backend.NCCL: 90.0}
 # What a pair may need besides the planned time: waiting for a process that is being replaced, a
 # slow link's longer windows, counters that lag. NCCL sets up a communicator in seconds.
 _SLACK_S = {Backend.GLOO: 5.0, Backend.NCCL: 20.0}
+# How much of that is for a process that takes the place of a failed one; the rest is enough for a
+# pair, which would otherwise be cut off by its deadline, and cost another process.
+_START_S = {Backend.GLOO: 4.0, Backend.NCCL: 10.0}
 # What a host's answer may need besides: the worker keeps the deadline, this only bounds waiting.
 _ANSWER_S = 2.0
 
@@ -187,6 +190,7 @@ class TorchEngine:
                         timing=self._timing,
                     ),
                     deadline_s=self._timing.pair_s + _SLACK_S[self._backend],
+                    start_s=_START_S[self._backend],
                 ),
             )
             for end, where in zip(ends, places, strict=True)

@@ -152,8 +152,12 @@ class PrepareTask(msgspec.Struct, frozen=True):
 
 
 class MeasureTask(msgspec.Struct, frozen=True):
-    """Have a measuring process do its half of a pair within ``deadline_s``."""
+    """Have a measuring process do its half of a pair within ``deadline_s``.
+
+    One that is still starting is waited for up to ``start_s`` of that.
+    """
 
     process: str
     request: MeasurePair
     deadline_s: float
+    start_s: float | None = None

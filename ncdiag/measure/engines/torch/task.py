@@ -98,6 +98,7 @@ def measure(payload: bytes) -> bytes:
 def measure_with(own: Companions, task: MeasureTask) -> bytes:
     """The same with given companions."""
     try:
-        return own.request(task.process, msgspec.json.encode(task.request), task.deadline_s)
+        request = msgspec.json.encode(task.request)
+        return own.request(task.process, request, task.deadline_s, task.start_s)
     except CompanionFailed as error:
         return msgspec.json.encode(Half(failure=Failure(Blame.PROCESS, str(error))))
