@@ -1,8 +1,14 @@
+import contextlib
+import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +21,7 @@ from ncdiag.cluster.launchers import (
     is_loopback,
     ssh_arguments,
 )
+from ncdiag.cluster.launchers.base import _SOURCE_FIRST
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 
@@ -26,13 +33,27 @@ LARGE = LauncherOptions(
     remote_setup="setup.sh",
     ssh_options=("-F /etc/my ssh/config", "-oProxyJump=gate", "-4", "Ciphers=aes256-ctr"),
 )
-SOURCE = 'set_up() { . "$0" </dev/null; }; set_up; exec "$@"'
+SOURCE = _SOURCE_FIRST
 LARGE_WORKER = "'/opt/my python/bin/python' -P -m ncdiag.x --host gpu1"
 SSH_DEFAULTS = (
     *("-o", "BatchMode=yes", "-o", "ConnectTimeout=5"),
     *("-o", "ServerAliveInterval=3", "-o", "ServerAliveCountMax=2"),
     *("-o", "ClearAllForwardings=yes", "-o", "ControlMaster=no"),
 )
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30.0
+    while not condition():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.01)
+
+
+def runs(pid: int) -> bool:
+    """Whether the process is there and more than a zombie."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
 
 
 @dataclass(frozen=True)
@@ -118,6 +139,37 @@ def test_the_set_up_is_sourced_with_neither_arguments_nor_the_jobs_input(tmp_pat
         [*shell, *python], input="job", capture_output=True, text=True, check=True
     ).stdout
     assert output == "args:0 ['a b'] job\n"
+
+
+def test_a_set_up_that_hangs_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    setup, pids = tmp_path / "setup.sh", tmp_path / "pids"
+    setup.write_text(f'sleep 600 & echo "$$ $!" >"{pids}.new"; mv "{pids}.new" "{pids}"; wait\n')
+    command = SMALL_JOB.command(LauncherOptions(python="x", remote_setup=str(setup)))
+    starter = f"import subprocess; subprocess.Popen({command!r}, start_new_session=True).wait()"
+    with subprocess.Popen([sys.executable, "-c", starter]) as started:
+        wait_until(pids.exists)
+        started.kill()
+    shell, sleeping = map(int, pids.read_text().split())
+    try:
+        wait_until(lambda: not runs(shell) and not runs(sleeping))
+    finally:
+        for pid in (shell, sleeping):
+            if runs(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_a_set_up_leaves_no_process_beside_the_job(tmp_path: Path) -> None:
+    setup = tmp_path / "setup.sh"
+    setup.write_text("set -eu\n")
+    program = (
+        "import os; from pathlib import Path\n"
+        "print(Path(f'/proc/self/task/{os.getpid()}/children').read_text().split())"
+    )
+    command = SMALL_JOB.command(LauncherOptions(python="x", remote_setup=str(setup)))
+    output = subprocess.run(
+        [*command[:4], sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert (output.stdout, output.stderr) == ("[]\n", "")
 
 
 @pytest.mark.parametrize(

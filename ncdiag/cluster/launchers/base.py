@@ -8,8 +8,16 @@ from typing import Final, Protocol
 from ncdiag.model.host import Host
 
 # Sourced in a function, so that a set-up file sees no arguments (conda's activate would take ours
-# for its own), and with no input, since the job is waiting there.
-_SOURCE_FIRST: Final = 'set_up() { . "$0" </dev/null; }; set_up; exec "$@"'
+# for its own), and with no input, since the job is waiting there. A file that hangs would outlive
+# whoever started us, since sshd ends nothing: the guard ends it, with its process group, once our
+# parent is another one.
+_SOURCE_FIRST: Final = (
+    'set_up() { . "$0" </dev/null; }; '
+    'guard() { while sleep 1 && read -r _ _ _ parent _ <"/proc/$$/stat" && '
+    '[ "$parent" = "$PPID" ]; do :; done; kill -s KILL -- "-$$"; }; '
+    "guard </dev/null >/dev/null 2>&1 & guard=$!; set_up; "
+    '{ kill "$guard"; wait "$guard"; } 2>/dev/null || :; exec "$@"'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
