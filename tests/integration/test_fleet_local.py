@@ -255,8 +255,8 @@ with Fleet(hosts, choose("auto", hosts), companions=[echo]) as fleet:
 """
 
 
-def start_driver() -> tuple["subprocess.Popen[bytes]", list[int]]:
-    driver = subprocess.Popen([sys.executable, "-c", DRIVER], stdout=subprocess.PIPE)
+def start_driver(**options: Any) -> tuple["subprocess.Popen[bytes]", list[int]]:
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER], stdout=subprocess.PIPE, **options)
     assert driver.stdout is not None
     answers = json.loads(driver.stdout.readline())
     return driver, [answer[kind] for answer in answers for kind in ("pid", "companion")]
@@ -274,14 +274,18 @@ def test_a_driver_that_dies_leaves_no_process(how: signal.Signals, tmp_path: Pat
     wait_until(lambda: len(list(tmp_path.iterdir())) <= (how is not signal.SIGINT))
 
 
-def test_the_workers_of_a_driver_that_is_stopped_end_by_themselves() -> None:
-    driver, pids = start_driver()
+def test_the_workers_of_a_driver_that_is_stopped_end_by_themselves_and_say_why() -> None:
+    driver, pids = start_driver(stderr=subprocess.PIPE)
     with driver:
         driver.send_signal(signal.SIGSTOP)
         try:
             wait_until(lambda: not any(map(runs, pids)))
+            driver.send_signal(signal.SIGCONT)
+            assert driver.stderr is not None
+            said = driver.stderr.read()
         finally:
             driver.kill()
+    assert b"HostLost: lost: it heard nothing from the driver for 8 s" in said
 
 
 def test_a_worker_that_was_killed_is_cleaned_up_after_by_the_next(tmp_path: Path) -> None:

@@ -30,18 +30,22 @@ class Lifeline:
             data += chunk
         return bytes(data.partition(b"\n")[0])
 
-    def watch(self, lease_s: float, on_cut: Callable[[], None]) -> None:
-        """From now on call ``on_cut`` when the input ends or is silent for ``lease_s``."""
+    def watch(self, lease_s: float, on_cut: Callable[[bool], None]) -> None:
+        """From now on call ``on_cut`` when the input ends or is silent for ``lease_s``.
+
+        It is told whether the input was silent, so that somebody may still be there.
+        """
         threading.Thread(target=self._watch, args=(lease_s, on_cut), daemon=True).start()
 
-    def _watch(self, lease_s: float, on_cut: Callable[[], None]) -> None:
-        while self._read(lease_s):
+    def _watch(self, lease_s: float, on_cut: Callable[[bool], None]) -> None:
+        while heard := self._read(lease_s):
             pass
-        on_cut()
+        on_cut(heard is None)
 
-    def _read(self, timeout_s: float) -> bytes:
+    def _read(self, timeout_s: float) -> bytes | None:
+        """What comes, nothing at its end, or ``None`` where nothing comes in time."""
         poll = select.poll()
         poll.register(self._fd, select.POLLIN)
         if not poll.poll(max(0.0, timeout_s) * 1000):
-            return b""
+            return None
         return os.read(self._fd, _READ_BYTES)

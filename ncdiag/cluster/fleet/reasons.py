@@ -32,6 +32,12 @@ class Reason:
 # before what ssh adds to it.
 NOT_STARTED: Final = (
     Reason(
+        r"No module named '?ncdiag\.",
+        "the ncdiag there is not of this version: install the same for its --remote-python",
+        "ModuleNotFoundError: No module named 'ncdiag.cluster.fleet'",
+        "ModuleNotFoundError: No module named 'ncdiag'",
+    ),
+    Reason(
         r"No module named '?ncdiag\b",
         "no ncdiag there: install it for the Python of --remote-python",
         "/usr/bin/python3: Error while finding module specification for "

@@ -68,7 +68,7 @@ async def _find_driver(job: Job, context: ssl.SSLContext) -> tuple[str, str]:
             try:
                 return await probe
             except OSError as error:
-                failures[str(error.strerror or error)] = None
+                failures[_why(error)] = None
     finally:
         for task in probes:
             task.cancel()
@@ -79,6 +79,13 @@ async def _find_driver(job: Job, context: ssl.SSLContext) -> tuple[str, str]:
         f"it cannot reach the driver at {where}, port {job.driver_port}: {why} "
         "(see --driver-address, and the firewall of the driver)"
     )
+
+
+def _why(error: OSError) -> str:
+    text = error.strerror or str(error)
+    if error.errno and text.startswith("Connect call failed"):  # asyncio's own words
+        return os.strerror(error.errno)
+    return text
 
 
 async def _probe(

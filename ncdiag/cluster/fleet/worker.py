@@ -40,7 +40,7 @@ def main() -> NoReturn:
         sys.exit(1)
     scratch = Scratch()
     end = _ending(scratch)
-    lifeline.watch(LEASE_S, lambda: end(1))
+    lifeline.watch(LEASE_S, lambda silent: _cut(host, end, silent=silent))
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda *_: end(1))
     _say(host)
@@ -78,6 +78,14 @@ def _ending(scratch: Scratch) -> Callable[[int], NoReturn]:
         os._exit(code)
 
     return end
+
+
+def _cut(host: str, end: Callable[[int], NoReturn], *, silent: bool) -> NoReturn:
+    if silent:
+        # A driver that was stopped reads it when it goes on. Nothing may keep us from ending.
+        os.set_blocking(1, False)
+        _say(host, f"it heard nothing from the driver for {LEASE_S:g} s (was it stopped?)")
+    end(1)
 
 
 def _say(host: str, failed: str | None = None) -> None:
