@@ -1,5 +1,6 @@
 import json
 import os
+import resource
 import signal
 import socket
 import ssl
@@ -357,6 +358,16 @@ def test_an_interpreter_that_does_not_exist_is_named(make_fleet: MakeFleet) -> N
     reason = "cannot start /no/such/python: No such file or directory"
     assert fleet.unreachable == dict.fromkeys(NAMES, reason)
     assert fleet.up == ()
+
+
+def test_a_limit_of_open_files_that_is_too_low_is_told_before_anything_starts(
+    make_fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
+    with pytest.raises(UsageError, match=r"4 hosts need about 72 open files here, .* is 64"):
+        make_fleet().start()
+    assert not children(os.getpid())
 
 
 def test_workers_reach_a_driver_over_ipv6(make_fleet: MakeFleet) -> None:

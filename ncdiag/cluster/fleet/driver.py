@@ -36,6 +36,9 @@ _REASON_S = 0.5
 # A worker ends within milliseconds of its input; a host that is cut off never tells.
 _END_S = 3.0
 _DASK_CLOSE_S = 1.0
+# Three pipes and the connections of a worker, 7.5 as counted with 2 and 6 hosts; and our own, 16.
+_FILES_A_HOST = 8
+_FILES = 40
 
 
 @dataclass(slots=True, eq=False)
@@ -139,7 +142,7 @@ class Driver:
             return failed
 
     async def _main(self) -> None:
-        _allow_many_files()
+        _allow_many_files(len(self._hosts))
         certificate = make_certificate()
         with (
             FleetLog(self._options.log_path) as self._log,
@@ -373,8 +376,17 @@ class Driver:
         task.add_done_callback(self._tasks.discard)
 
 
-def _allow_many_files() -> None:
-    """Three pipes and some connections a host: lift our own limit as far as we may."""
+def _allow_many_files(hosts: int) -> None:
+    """Lift our own limit as far as we may; raises UsageError where that is too little.
+
+    Without files Dask neither accepts a connection nor says so, and each host fails in its own way.
+    """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    needed = _FILES + hosts * _FILES_A_HOST
+    if 0 <= hard < needed:
+        raise UsageError(
+            f"{hosts} hosts need about {needed} open files here, and the limit is {hard}: "
+            "raise it (ulimit -Hn)"
+        )
