@@ -4,12 +4,14 @@
 """
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
@@ -24,6 +26,8 @@ from ncdiag.model.errors import ExitCode, NcdiagError
 from ncdiag.model.text import visible
 
 DEBUG_VARIABLE = "NCDIAG_DEBUG"
+# Of a message that quotes half a file, the beginning says what is wrong and the end how to cure it.
+_HEAD_CHARS, _TAIL_CHARS = 700, 300
 
 app = typer.Typer(
     name="ncdiag",
@@ -61,6 +65,11 @@ app.command()(doctor)
 
 def main() -> NoReturn:
     """Run the command that stands on the command line, and exit."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # nohup has SIGHUP ignored, and wants it so.
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _stop)
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A terminal that cannot show a character must not end the command.
@@ -92,9 +101,32 @@ def run(arguments: Sequence[str]) -> int:
     return int(code or ExitCode.DONE)
 
 
+def _stop(_signal: int, _frame: FrameType | None) -> None:
+    """Let a batch system's SIGTERM and a lost terminal end a command as cleanly as Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def _open_closed_streams() -> None:
+    """Open /dev/null where the caller closed a standard stream.
+
+    Else the next file opened, such as a journal, would be taken for standard output.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which this one is
+        if getattr(sys, name) is None:
+            mode = "w" if number else "r"
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - a number
+
+
 def _fail(message: str, code: ExitCode) -> ExitCode:
+    if len(message) > _HEAD_CHARS + _TAIL_CHARS:
+        message = f"{message[:_HEAD_CHARS]} ... {message[-_TAIL_CHARS:]}"
     one_line = visible(" ".join(message.split()))
-    print(f"ncdiag: {one_line}", file=sys.stderr)  # noqa: T201 - the one line of an error
+    with suppress(OSError):  # whoever closed stderr does not want to know
+        print(f"ncdiag: {one_line}", file=sys.stderr)  # noqa: T201 - the one line of an error
     return code
 
 

@@ -57,6 +57,13 @@ def _parse_duration_above_zero_s(text: str) -> float:
     return seconds
 
 
+def _parse_size_above_zero_bytes(text: str) -> int:
+    size = parse_size_bytes(text)
+    if size <= 0:
+        raise UsageError(f"a size must be above zero: {text!r}")
+    return size
+
+
 def _parse_share(text: str) -> float:
     try:
         share = float(text)
@@ -173,7 +180,7 @@ MaxBytes = Annotated[
     typer.Option(
         "--max-bytes",
         metavar="SIZE",
-        parser=_as_parameter(parse_size_bytes),
+        parser=_as_parameter(_parse_size_above_zero_bytes),
         rich_help_panel=_MEASURING,
         help="Payload after which a direction ends before its time is up: 512M, 8G.",
     ),
@@ -194,6 +201,7 @@ Seed = Annotated[
         "--seed",
         metavar="N",
         min=0,
+        max=2**63 - 1,  # what a journal can hold
         rich_help_panel=_MEASURING,
         help="Decides who meets whom when, where that is left open.",
     ),

@@ -2,15 +2,12 @@
 
 import platform
 import shlex
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import FrameType
 
 from rich.console import Console
 
@@ -27,6 +24,7 @@ from ncdiag.model.errors import ExitCode, UsageError
 from ncdiag.model.host import Host
 from ncdiag.model.nodes import fold
 from ncdiag.model.units import format_duration
+from ncdiag.report.describe import count
 from ncdiag.report.terminal import render_terminal
 from ncdiag.report.write import write_all
 
@@ -110,7 +108,8 @@ def show_plan(record: SweepRecord, way: Way, console: Console) -> None:
     seconds = rounds * (plan.timing.pair_s + ROUND_OVERHEAD_S)
     names = [host.name for host in plan.hosts]
     console.print(f"hosts     {len(names)}: {fold(names)}", soft_wrap=True)
-    console.print(f"measured  {rounds} rounds, {pairs} pairs, {plan.mode}, engine {plan.engine}")
+    measured = f"{count(rounds, 'round')}, {count(pairs, 'pair')}"
+    console.print(f"measured  {measured}, {plan.mode}, engine {plan.engine}")
     console.print(f"expected  {format_duration(seconds)}, and the start, and suspects again")
     commands = launcher.launches(plan.hosts, RemoteJob(module=_WORKER))
     console.print(f"starts    {len(commands)} commands by the launcher {launcher.name}:")
@@ -135,11 +134,13 @@ def carry_out(
     )
     if not fresh:
         drop_torn_line(directory)
-    with Journal(directory) as journal, _stoppable():
+    with Journal(directory) as journal:
         if fresh:
             journal.append([plan])
-        with suppress(KeyboardInterrupt):  # the record then says that it was interrupted
+        try:
             Sweep(record, engine, journal, watcher, budget_s=budget_s).run()
+        except KeyboardInterrupt:
+            record.interrupted = True  # a second one can have cut off the line that says so
 
 
 def conclude(record: SweepRecord, directory: Path, console: Console) -> ExitCode:
@@ -148,21 +149,6 @@ def conclude(record: SweepRecord, directory: Path, console: Console) -> ExitCode
     write_all(report, directory)
     render_terminal(report, console, directory)
     return ExitCode.INTERRUPTED if report.interrupted else report.diagnosis.verdict.exit_code
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """Let a batch system's SIGTERM and a lost terminal end a sweep as cleanly as Ctrl-C."""
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _versions() -> dict[str, str]:

@@ -6,21 +6,30 @@ is never changed; of two lines about one host the later one holds.
 """
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Final, Self
 
 import msgspec
 
+from ncdiag.cluster.names import shown
 from ncdiag.measure.engines.base import Timing
+from ncdiag.measure.plausible import check_plausible
 from ncdiag.model.errors import UndecidedError, UsageError
 from ncdiag.model.host import Host, HostFacts
 from ncdiag.model.measurement import Measurement
 
 JOURNAL_NAME = "journal.jsonl"
 SCHEMA = "ncdiag/journal/1"
+MODES: Final = ("full", "quick")
+
+# The longest line is the plan of 100,000 hosts: 30 MB.
+_MAX_LINE_BYTES = 64 * 1024**2
+_MAX_COMPLAINT_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +93,7 @@ def _encode(line: Line) -> bytes:
 def _decode(raw: bytes) -> Line:
     kind = _kind_decoder.decode(raw).kind
     if kind not in _decoders:
-        raise msgspec.DecodeError(f"unknown kind {kind!r}")
+        raise msgspec.DecodeError(f"unknown kind {shown(kind)}")
     return _decoders[kind].decode(raw)
 
 
@@ -99,12 +108,18 @@ class Journal:
             raise _cannot_write(self._path, error) from error
 
     def append(self, lines: Iterable[Line]) -> None:
-        """Write ``lines`` in one piece, so that a killed driver tears none of them apart."""
+        """Write ``lines`` in one piece, so that a killed driver tears none of them apart.
+
+        Of lines that do not fit on the disk nothing stays, so that later ones stand on their own.
+        """
         data = b"".join(_encode(line) for line in lines)
+        end = os.fstat(self._file).st_size
         try:
             while data:
                 data = data[os.write(self._file, data) :]
         except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._file, end)
             raise _cannot_write(self._path, error) from error
 
     def sync(self) -> None:
@@ -144,25 +159,81 @@ def read_journal(directory: Path) -> list[Line]:
     """
     path = directory / JOURNAL_NAME
     try:
-        with path.open("rb") as file:
-            lines = list(_decode_all(file, path))
+        with _open_regular(path) as file:
+            return list(_checked(_decode_all(file), path))
     except OSError as error:
         raise UsageError(f"no sweep to read in {directory}: {path}: {error.strerror}") from error
-    if not lines or not isinstance(lines[0], Plan):
-        raise UsageError(f"{path} does not begin with the plan of a sweep")
-    if lines[0].schema != SCHEMA:
-        raise UsageError(f"{path} is of schema {lines[0].schema!r}; this ncdiag reads {SCHEMA}")
-    return lines
 
 
-def _decode_all(file: Iterable[bytes], path: Path) -> Iterator[Line]:
-    for number, raw in enumerate(file, start=1):
-        if not raw.endswith(b"\n"):
-            return
-        try:
+def _open_regular(path: Path) -> BinaryIO:
+    """Open a file; a pipe or a device, which may never end, is refused without waiting for it."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise UsageError(f"{path} is no file; the journal of a sweep is one")
+    return file
+
+
+def _decode_all(file: BinaryIO) -> Iterator[Line]:
+    while raw := file.readline(_MAX_LINE_BYTES):
+        if raw.endswith(b"\n"):
             yield _decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path}, line {number} is damaged: {error}") from error
+        elif len(raw) == _MAX_LINE_BYTES:
+            raise UsageError("the line is too long")
+
+
+def _checked(lines: Iterator[Line], path: Path) -> Iterator[Line]:
+    """``lines`` as long as a sweep can have written them; ``path`` and the line's number if not."""
+    names: set[str] = set()
+    number = 0
+    while True:
+        number += 1
+        try:
+            line = next(lines, None)
+            if line is None:
+                break
+            if number == 1:
+                names = _planned_names(line)
+            else:
+                _check_names(line, names)
+            check_plausible(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, UsageError) as error:
+            complaint = f"{error}"[:_MAX_COMPLAINT_CHARS]
+            raise UsageError(f"{path}, line {number} is damaged: {complaint}") from error
+        yield line
+    if not names:
+        raise UsageError(f"{path} is empty: it does not begin with the plan of a sweep")
+
+
+def _planned_names(line: Line) -> set[str]:
+    if not isinstance(line, Plan):
+        raise UsageError("a journal does not begin with the plan of a sweep")
+    if line.schema != SCHEMA:
+        raise UsageError(f"it is of schema {shown(line.schema)}; this ncdiag reads {SCHEMA}")
+    if line.mode not in MODES:
+        raise UsageError(f"unknown mode {shown(line.mode)}")
+    names = {host.name for host in line.hosts}
+    if len(names) < len(line.hosts):
+        raise UsageError("a host stands in the plan twice")
+    if len(names) < 2 or "" in names:
+        raise UsageError("the plan has fewer than two hosts, or one without a name")
+    return names
+
+
+def _check_names(line: Line, planned: set[str]) -> None:
+    match line:
+        case Plan():
+            raise UsageError("a second plan; a journal has one")
+        case HostState(name=name):
+            found = {name}
+        case Measurement(source=source, target=target):
+            found = {source, target}
+            if source == target:
+                raise UsageError(f"{shown(source)} cannot be measured against itself")
+        case _:
+            return
+    if not found <= planned:
+        raise UsageError(f"{shown(min(found - planned))} is not in the plan")
 
 
 def drop_torn_line(directory: Path) -> None:

@@ -30,7 +30,7 @@ class SweepRecord:
     unreachable: dict[str, str] = field(default_factory=dict)
     measurements: list[Measurement] = field(default_factory=list)
     seconds: float = 0.0
-    interrupted: bool = False
+    interrupted: bool = True
     _nics: dict[str, dict[int, Nic]] = field(default_factory=dict)
     _hosts: dict[str, Host] = field(default_factory=dict)
 
@@ -47,6 +47,7 @@ class SweepRecord:
 
     def apply(self, line: Line) -> None:
         """Take one more line into account."""
+        self.interrupted = True  # until the run's end is known: a killed driver writes none
         match line:
             case Measurement():
                 self.measurements.append(line)

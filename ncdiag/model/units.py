@@ -4,6 +4,12 @@ import re
 
 from ncdiag.model.errors import UsageError
 
+# Beyond these stands a typing error or a damaged file, not a link or a sweep.
+MIN_RATE_GBIT_PER_S = 1e-6
+MAX_RATE_GBIT_PER_S = 1e6
+MAX_DURATION_S = 366 * 86400.0
+MAX_SIZE_BYTES = 2**60
+
 _SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 # Powers of 1024, as in nccl-tests (src/common.cu, parsesize).
 _BYTES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
@@ -38,12 +44,18 @@ def _parse(text: str, units: dict[str, float] | dict[str, int], what: str, examp
 
 def parse_duration_s(text: str) -> float:
     """Seconds of ``90s``, ``10m``, ``2h``, ``1d``; raises :class:`UsageError`."""
-    return _parse(text, _SECONDS, "duration", "90s, 10m, 2h, 1d")
+    seconds = _parse(text, _SECONDS, "duration", "90s, 10m, 2h, 1d")
+    if seconds > MAX_DURATION_S:
+        raise UsageError(f"a duration can be {MAX_DURATION_S / 86400:g}d at most: {text!r}")
+    return seconds
 
 
 def parse_size_bytes(text: str) -> int:
     """Bytes of ``8M`` or ``1G`` (powers of 1024); raises :class:`UsageError`."""
-    return int(_parse(text.upper().removesuffix("B"), _BYTES, "size", "512K, 8M, 1G"))
+    size = int(_parse(text.upper().removesuffix("B"), _BYTES, "size", "512K, 8M, 1G"))
+    if size > MAX_SIZE_BYTES:
+        raise UsageError(f"a size can be {MAX_SIZE_BYTES // 1024**4}T at most: {text!r}")
+    return size
 
 
 def parse_rate_gbit_per_s(text: str) -> float:
@@ -51,6 +63,8 @@ def parse_rate_gbit_per_s(text: str) -> float:
     rate = _parse(text, _GBIT, "rate", "400gbit, 500mbit, 50GB/s")
     if rate <= 0:
         raise UsageError(f"a rate must be above zero: {text!r}")
+    if not MIN_RATE_GBIT_PER_S <= rate <= MAX_RATE_GBIT_PER_S:
+        raise UsageError(f"a rate can be 1kbit to 1000tbit: {text!r}")
     return rate
 
 

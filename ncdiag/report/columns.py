@@ -116,7 +116,7 @@ def _columns(
         ("fleet", "Uint16", lambda link: _scaled(link.fleet_ratio, _SHARE_SCALE, _NO_SHARE)),
         ("expected", "Uint16", lambda link: expected.number(_short(link.expected_gbit_per_s))),
         ("error", "Uint16", lambda link: errors.number((link.error or "")[:_ERROR_CHARS])),
-        ("rail", "Uint16", lambda link: link.rail),
+        ("rail", "Uint16", lambda link: min(link.rail, 0xFFFF)),
         ("tests", "Uint16", lambda link: min(link.tests, 0xFFFF)),
         ("status", "Uint8", lambda link: statuses[link.status]),
         ("idle", "Uint8", lambda link: _scaled(link.idle, 100, _NO_IDLE)),
@@ -135,7 +135,7 @@ def _rate(gbit_per_s: float | None) -> float:
 def _scaled(share: float | None, scale: int, none: int) -> int:
     if share is None or not math.isfinite(share):
         return none
-    return min(round(share * scale), none - 1)
+    return round(min(max(share, 0.0) * scale, none - 1))
 
 
 def _short(figure: float | None) -> float | None:

@@ -14,8 +14,16 @@ def presentable(report: SweepReport) -> SweepReport:
     Each format still escapes what has a meaning in that format.
     """
     diagnosis = report.diagnosis
+    plan = report.plan
     return replace(
         report,
+        started=visible(report.started),
+        plan=replace(
+            plan,
+            mode=visible(plan.mode),
+            engine=visible(plan.engine),
+            launcher=visible(plan.launcher),
+        ),
         diagnosis=replace(
             diagnosis,
             links=tuple(_link(link) for link in diagnosis.links),
@@ -33,12 +41,18 @@ def presentable(report: SweepReport) -> SweepReport:
 
 
 def _link(link: LinkVerdict) -> LinkVerdict:
-    texts = (link.source, link.target, link.expected_from, link.error)
-    source, target, expected_from, error = map(_visible, texts)
-    if (source, target, expected_from, error) == texts:  # nearly always, of a million links
+    texts = (link.source, link.target, link.expected_from, link.error, link.engine)
+    shown = tuple(map(_visible, texts))
+    if shown == texts:  # nearly always, of a million links
         return link
+    source, target, expected_from, error, engine = shown
     return replace(
-        link, source=source or "", target=target or "", expected_from=expected_from, error=error
+        link,
+        source=source or "",
+        target=target or "",
+        expected_from=expected_from,
+        error=error,
+        engine=engine,
     )
 
 

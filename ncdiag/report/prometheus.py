@@ -88,9 +88,9 @@ def _families(report: SweepReport) -> Iterator[tuple[str, str, Iterable[Sample]]
 def _finished(report: SweepReport) -> list[Sample]:
     try:
         started = datetime.fromisoformat(report.started)
-    except ValueError:
+        return [({}, (started + timedelta(seconds=report.seconds)).timestamp())]
+    except (ValueError, OverflowError):
         return []
-    return [({}, (started + timedelta(seconds=report.seconds)).timestamp())]
 
 
 def _slow_links(links: Iterable[LinkVerdict]) -> list[Sample]:

@@ -236,3 +236,73 @@ def test_abort_counts_as_an_interrupt(
     add_command(command)
     assert main.run(["try"]) == ExitCode.INTERRUPTED
     assert capsys.readouterr().err == "ncdiag: interrupted\n"
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    """``line`` as a shell runs it, with ``$NCDIAG`` for the command."""
+    command = f"{sys.executable} -c 'from ncdiag.cli.main import main; main()'"
+    return subprocess.run(
+        ["/bin/sh", "-c", line.replace("$NCDIAG", command)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_closed_streams_change_nothing_but_what_is_seen() -> None:
+    assert shell("$NCDIAG --version >&-").returncode == 0
+    assert shell("$NCDIAG report /nowhere >&- 2>&- <&-").returncode == ExitCode.USAGE
+    silent = shell("$NCDIAG report /nowhere 2>&-")
+    assert (silent.returncode, silent.stdout) == (ExitCode.USAGE, "")
+    full = shell("$NCDIAG report /nowhere 2>/dev/full")
+    assert (full.returncode, full.stdout) == (ExitCode.USAGE, "")
+    empty = shell("$NCDIAG sweep --nodes - --dry-run <&-")
+    assert empty.returncode == ExitCode.USAGE
+    assert empty.stderr.startswith("ncdiag: stdin: no hosts in it")
+
+
+def test_a_closed_stream_is_not_taken_by_the_next_file() -> None:
+    code = "from ncdiag.cli import main as m; m._open_closed_streams(); print(m.os.dup(1))"
+    lowest = shell(f"{sys.executable} -c '{code}' <&- 2>&-").stdout
+    assert int(lowest) > 2
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_to_end_counts_as_an_interrupt(name: str) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "from ncdiag.cli import main\n"
+        "main.run = lambda _: os.kill(os.getpid(), signal.%s) or signal.pause()\n"
+        "try:\n    main.main()\n"
+        "except KeyboardInterrupt:\n    sys.exit(77)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code % name], check=False, timeout=60)
+    assert done.returncode == 77
+
+
+def test_a_long_message_is_cut_in_its_middle(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["report", "/nowhere", "x" * 100_000]) == ExitCode.USAGE
+    err = capsys.readouterr().err
+    assert len(err) < 1100
+    assert err.startswith("ncdiag: got unexpected extra argument")
+    assert err.endswith("see 'ncdiag report --help'\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--max-bytes", "0"],
+        ["--max-bytes", "999999999999999T"],
+        ["--measure-time", "0s"],
+        ["--measure-time", "999999999999999d"],
+        ["--budget", "999999999999999d"],
+        ["--seed", "99999999999999999999999999"],
+    ],
+)
+def test_a_value_beyond_all_sense_is_wrong_use(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main.run(["sweep", "--nodes", "127.0.0.2,127.0.0.3", "--dry-run", *arguments])
+    assert code == ExitCode.USAGE
+    assert capsys.readouterr().err.startswith(f"ncdiag: invalid value for '{arguments[0]}'")

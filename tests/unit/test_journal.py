@@ -1,5 +1,6 @@
 """The journal: append-only, told line by line, forgiving about its very end only."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -22,7 +23,10 @@ from ncdiag.model.measurement import Measurement, Purpose
 
 PLAN = Plan(
     started="2026-01-02T03:04:05Z",
-    hosts=(Host(name="a", address="10.0.0.1", nics=("eth0",), rate_gbit_per_s=0.5),),
+    hosts=(
+        Host(name="a", address="10.0.0.1", nics=("eth0",), rate_gbit_per_s=0.5),
+        Host(name="b", address="10.0.0.2"),
+    ),
     mode="full",
     engine="torch",
     launcher="ssh",
@@ -124,7 +128,7 @@ def test_a_journal_that_begins_with_something_else_is_refused(tmp_path: Path) ->
     with Journal(tmp_path) as journal:
         journal.append([RESULT])
 
-    with pytest.raises(UsageError, match="does not begin with the plan"):
+    with pytest.raises(UsageError, match="not begin with the plan"):
         read_journal(tmp_path)
 
 
@@ -153,3 +157,102 @@ def test_a_full_disk_is_one_clear_line() -> None:
 def test_a_directory_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(UndecidedError, match="No such file or directory"):
         Journal(tmp_path / "missing")
+
+
+def changed(directory: Path, old: bytes, new: bytes) -> None:
+    path = write(directory)
+    before = path.read_bytes()
+    path.write_bytes(before.replace(old, new))
+    assert path.read_bytes() != before, f"{old!r} is not in the journal"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        (b'"rail":0', b'"rail":70000', "line 4 is damaged: rail must be 0 to 255"),
+        (b'"rail":0', b'"rail":-1', "rail must be"),
+        (b'"rail":0', b'"rail":1000000000000000000000000', "rail must be"),
+        (b'"idle":null', b'"idle":1e308', "idle must be 0 to 1"),
+        (b'"measured_gbit_per_s":null', b'"measured_gbit_per_s":-1.0', "measured_gbit_per_s must"),
+        (b'"measured_gbit_per_s":null', b'"measured_gbit_per_s":1e308', "measured_gbit_per_s must"),
+        (b'"seconds":1.5', b'"seconds":1e308', "line 5 is damaged: seconds must be"),
+        (b'"rate_gbit_per_s":0.5', b'"rate_gbit_per_s":0', "line 1 is damaged: rate_gbit_per_s"),
+        (b'"measure_s":0.4', b'"measure_s":-1', "measure_s must be"),
+        (b'"faulty_below":0.8', b'"faulty_below":0', "faulty_below must be"),
+        (b'"mtu":null', b'"mtu":-1', "line 2 is damaged: mtu must be"),
+        (b'"mode":"full"', b'"mode":"\\u001b[31m"', "unknown mode"),
+        (b'"name":"b"', b'"name":"a"', "a host stands in the plan twice"),
+        (b'"name":"b"', b'"name":""', "one without a name"),
+        (b'"source":"a"', b'"source":"zz"', "line 4 is damaged: 'zz' is not in the plan"),
+        (b'"source":"a"', b'"source":"b"', "'b' cannot be measured against itself"),
+        (b'"name":"eth0"', b'"name":"%b"' % (b"e" * 300), "name is longer than 255"),
+        (b'"facts":null', b'"facts":' + b"[" * 200_000, "is damaged"),
+        (b'"facts":null', b'"x":' + b"[" * 9999 + b"]" * 9999, "line 3 is damaged: maximum rec"),
+    ],
+)  # fmt: skip
+def test_what_no_sweep_writes_is_damage(
+    tmp_path: Path, old: bytes, new: bytes, complaint: str
+) -> None:
+    changed(tmp_path, old, new)
+
+    with pytest.raises(UsageError, match="is damaged") as raised:
+        read_journal(tmp_path)
+
+    assert complaint in str(raised.value)
+    assert len(str(raised.value)) < 500
+
+
+@pytest.mark.parametrize("name", [b"<script>alert(1)</script>", b"h\\u001b[31m", b"\\u202eh"])
+def test_a_host_may_have_any_name(tmp_path: Path, name: bytes) -> None:
+    changed(tmp_path, b'"a"', b'"%b"' % name)
+
+    assert len(read_journal(tmp_path)) == len(LINES)
+
+
+def test_a_second_plan_is_damage(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    path.write_bytes(path.read_bytes() * 2)
+
+    with pytest.raises(UsageError, match="line 6 is damaged: a second plan"):
+        read_journal(tmp_path)
+
+
+def test_a_complaint_does_not_repeat_a_long_line(tmp_path: Path) -> None:
+    write(tmp_path, tail=b'{"kind":"%b"}\n' % (b"k" * 1_000_000))
+
+    with pytest.raises(UsageError, match="unknown kind") as raised:
+        read_journal(tmp_path)
+
+    assert len(str(raised.value)) < 500
+
+
+def test_a_pipe_and_a_device_are_no_journal(tmp_path: Path) -> None:
+    path = tmp_path / JOURNAL_NAME
+    os.mkfifo(path)
+    with pytest.raises(UsageError, match="is no file"):
+        read_journal(tmp_path)
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(UsageError, match="is no file"):
+        read_journal(tmp_path)
+
+
+def test_lines_that_do_not_fit_on_the_disk_leave_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path)
+    real_write = os.write
+
+    def half(file: int, data: bytes) -> int:
+        if data.endswith(b"\n") and len(data) > 10:
+            return real_write(file, data[: len(data) // 2]) and len(data) - 5
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with Journal(tmp_path) as journal:
+        monkeypatch.setattr(os, "write", half)
+        with pytest.raises(UndecidedError, match="No space left on device"):
+            journal.append([RESULT])
+        monkeypatch.undo()
+        journal.append([RunEnd(seconds=2)])
+
+    assert read_journal(tmp_path) == [*LINES, RunEnd(seconds=2)]

@@ -95,3 +95,12 @@ def test_a_program_that_a_host_lacks_is_a_difference_too() -> None:
     assert list(version_notes({}, fleet)) == [
         "nccl 2.27, but on c no version: results may not compare"
     ]
+
+
+def test_a_run_without_its_end_was_interrupted() -> None:
+    end = RunEnd(seconds=1)
+
+    assert record().interrupted
+    assert record(up("a", "eth0")).interrupted
+    assert not record(up("a", "eth0"), end).interrupted
+    assert record(up("a", "eth0"), end, up("b", "eth0")).interrupted

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,3 +99,19 @@ def test_rates_are_shown_with_three_digits(gbit_per_s: float | None, shown: str)
 )
 def test_durations_are_shown_in_two_units(seconds: float, shown: str) -> None:
     assert format_duration(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        (parse_duration_s, "367d"),
+        (parse_size_bytes, "1048577T"),
+        (parse_rate_gbit_per_s, "0.9kbit"),
+        (parse_rate_gbit_per_s, "1001tbit"),
+    ],
+)
+def test_what_no_link_and_no_sweep_can_be_is_refused(
+    parse: Callable[[str], float], text: str
+) -> None:
+    with pytest.raises(UsageError, match="can be"):
+        parse(text)
