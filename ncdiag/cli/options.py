@@ -1,6 +1,6 @@
 """The options that several commands share, each with its fixed name, its parser and its help."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -254,3 +254,19 @@ NoColor = Annotated[
     bool,
     typer.Option("--no-color", rich_help_panel=_OUTPUT, help="Print without colours."),
 ]
+
+
+def refuse_changes(context: typer.Context, planned: Mapping[str, object]) -> None:
+    """Refuse options of the command line that say something else than the sweep to resume.
+
+    ``planned`` maps parameters to what was planned. Raises :class:`UsageError`.
+    """
+    for name, value in planned.items():
+        given = context.params[name]
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE" and given != value:
+            option = name.replace("_", "-")
+            raise UsageError(
+                f"--{option} cannot change when a sweep is resumed (it is {value}); "
+                "leave it out, or start a new sweep"
+            )

@@ -5,8 +5,13 @@ import typer
 from ncdiag.cli import console, options
 from ncdiag.cluster.inventory import read_hosts
 
+# What a resumed sweep takes from its journal: half of it was measured that way.
+_FIXED = ("mode", "engine", "seed", "faulty_below")
+_FIXED_TIMES = {"warmup_time": "warmup_s", "measure_time": "measure_s", "max_bytes": "max_bytes"}
+
 
 def sweep(
+    context: typer.Context,
     *,
     nodes: options.Nodes = None,
     launcher: options.Launcher = "auto",
@@ -64,6 +69,10 @@ def sweep(
         )
     else:
         record = run_sweep.take_up(resume, nodes)
+        plan = record.plan
+        planned = {name: getattr(plan, name) for name in _FIXED}
+        planned |= {name: getattr(plan.timing, field) for name, field in _FIXED_TIMES.items()}
+        options.refuse_changes(context, planned | {"output": resume})
     if dry_run:
         run_sweep.show_plan(record, way, console.results(no_color=no_color))
         return

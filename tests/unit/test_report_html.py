@@ -128,3 +128,11 @@ def test_figures_that_are_no_numbers_do_not_stop_the_page(make_report: MakeRepor
     report = replace(report, diagnosis=replace(report.diagnosis, links=(odd,)))
     table = unpacked(data_of(html_report.render(report))["links"])
     assert (table["efficiency"][0], table["idle"][0]) == (0xFFFF, 0xFF)
+
+
+def test_figures_beyond_a_column_are_cut_to_it(make_report: MakeReport) -> None:
+    report = make_report(2)
+    odd = replace(report.diagnosis.links[0], efficiency=-1.0, fleet_ratio=1e308, rail=70_000)
+    report = replace(report, diagnosis=replace(report.diagnosis, links=(odd,)))
+    table = unpacked(data_of(html_report.render(report))["links"])
+    assert (table["efficiency"][0], table["fleet"][0], table["rail"][0]) == (0, 0xFFFE, 0xFFFF)

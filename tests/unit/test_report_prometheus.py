@@ -50,3 +50,11 @@ def test_an_unreadable_start_leaves_out_the_end(make_report: MakeReport) -> None
     text = prometheus.render(replace(make_report(2), started="yesterday"))
     assert "finished" not in text
     assert "ncdiag_sweep_duration_seconds" in text
+
+
+def test_an_end_beyond_the_calendar_is_left_out(make_report: MakeReport) -> None:
+    for report in (
+        replace(make_report(2), seconds=1e300),
+        replace(make_report(2), started="9999-12-31T23:59:59Z", seconds=9.0),
+    ):
+        assert "finished_timestamp" not in prometheus.render(report)
