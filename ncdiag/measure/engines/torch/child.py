@@ -4,6 +4,7 @@ One JSON request a line on stdin, one JSON answer a line on stdout. It lives as 
 goes wrong, and is killed from outside when a request takes too long.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -22,6 +23,9 @@ def main(backend: Backend, settings: Sequence[str] = ()) -> None:
     """Serve requests until stdin ends."""
     replies = _take_stdout()
     set_environment(settings)
+    # Importing torch makes hundreds of thousands of objects and no garbage: looking for some costs
+    # a tenth of the start, and would go on to interrupt what is measured.
+    gc.disable()
     try:
         from ncdiag.measure.engines.torch.measuring import Measurer
     except ImportError as error:
@@ -30,6 +34,8 @@ def main(backend: Backend, settings: Sequence[str] = ()) -> None:
         sys.stdin.read()
         return
     measurer = Measurer(backend)
+    gc.freeze()
+    gc.enable()
     _reply(replies, measurer.ready)
     decoder = msgspec.json.Decoder(Request)
     for line in sys.stdin.buffer:
