@@ -92,6 +92,7 @@ def take_up(directory: Path, nodes: str | None) -> SweepRecord:
     """The record of an earlier sweep; raises :class:`UsageError` where hosts differ."""
     record = SweepRecord.of(read_journal(directory))
     check_hosts(record.plan.hosts)
+    check_engine(record.plan.engine)
     if nodes is not None and read_hosts(nodes) != record.plan.hosts:
         raise UsageError(
             f"--nodes names other hosts, or other attributes, than the sweep in {directory}; "

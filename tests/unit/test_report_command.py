@@ -104,3 +104,14 @@ def test_a_resumed_sweep_takes_no_other_plan(
     ):
         assert main.run([*resume, *other]) == ExitCode.USAGE
         assert capsys.readouterr().err.startswith(f"ncdiag: {other[0]} cannot change when")
+
+
+def test_a_sweep_of_an_unknown_engine_is_not_resumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_sweep(tmp_path)
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"engine":"torch"', b'"engine":"\\u001b[31m"'))
+
+    assert main.run(["sweep", "--resume", str(tmp_path), "--dry-run"]) == ExitCode.USAGE
+    assert capsys.readouterr().err.startswith("ncdiag: unknown engine '\\x1b[31m'")
