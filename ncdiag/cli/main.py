@@ -4,14 +4,12 @@
 """
 
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
@@ -19,6 +17,7 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 import ncdiag
+from ncdiag.cli import interrupts
 from ncdiag.cli.doctor import doctor
 from ncdiag.cli.report import report
 from ncdiag.cli.sweep import sweep
@@ -65,10 +64,7 @@ app.command()(doctor)
 
 def main() -> NoReturn:
     """Run the command that stands on the command line, and exit."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # nohup has SIGHUP ignored, and wants it so.
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _stop)
+    interrupts.catch()
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -99,11 +95,6 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort: a bug, told in one line
         code = _fail(_bug(error), ExitCode.UNDECIDED)
     return int(code or ExitCode.DONE)
-
-
-def _stop(_signal: int, _frame: FrameType | None) -> None:
-    """Let a batch system's SIGTERM and a lost terminal end a command as cleanly as Ctrl-C."""
-    raise KeyboardInterrupt
 
 
 def _open_closed_streams() -> None:

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ncdiag.cli import interrupts
 from ncdiag.cluster.fleet import FleetOptions
 from ncdiag.cluster.inventory import check_hosts, read_hosts
 from ncdiag.cluster.launchers import Launcher, LauncherOptions, RemoteJob, choose
 from ncdiag.measure.engines import check_engine, open_engine
 from ncdiag.measure.engines.base import Timing
-from ncdiag.measure.journal import Journal, Plan, drop_torn_line, read_journal
+from ncdiag.measure.journal import JOURNAL_NAME, Journal, Plan, drop_torn_line, read_journal
 from ncdiag.measure.plan import plan_size
 from ncdiag.measure.record import SweepRecord
 from ncdiag.measure.sweep import ROUND_OVERHEAD_S, Sweep, Watcher
@@ -125,7 +126,7 @@ def carry_out(
 ) -> None:
     """Measure; every result is in ``record`` and in the journal, also after an interrupt."""
     plan = record.plan
-    fresh = not record.facts and not record.measurements
+    fresh = not (directory / JOURNAL_NAME).exists()
     engine = open_engine(
         plan.engine,
         plan.hosts,
@@ -139,7 +140,14 @@ def carry_out(
         if fresh:
             journal.append([plan])
         try:
-            Sweep(record, engine, journal, watcher, budget_s=budget_s).run()
+            Sweep(
+                record,
+                engine,
+                journal,
+                watcher,
+                budget_s=budget_s,
+                is_stopped=interrupts.asked.is_set,
+            ).run()
         except KeyboardInterrupt:
             record.interrupted = True  # a second one can have cut off the line that says so
 

@@ -48,7 +48,8 @@ class Watcher(Protocol):
 class Sweep:
     """One run over a record that is empty, or that was read from the journal of an earlier run.
 
-    ``budget_s`` bounds the run, start-up included. ``clock`` counts seconds.
+    ``budget_s`` bounds the run, start-up included. ``clock`` counts seconds. ``is_stopped`` says
+    that an interrupt was asked for, should ``KeyboardInterrupt`` itself have been lost.
     """
 
     record: SweepRecord
@@ -57,6 +58,7 @@ class Sweep:
     watcher: Watcher
     budget_s: float | None = None
     clock: Callable[[], float] = time.monotonic
+    is_stopped: Callable[[], bool] = lambda: False
     over_budget: bool = False
     _began: float = 0.0
     _round: int = 0
@@ -137,6 +139,8 @@ class Sweep:
 
     def _measure(self, pairs: Sequence[PairKey], number: int, purpose: Purpose) -> None:
         """Measure ``pairs`` at the same time; the results are on disk when this returns."""
+        if self.is_stopped():
+            raise KeyboardInterrupt
         self._round = max(self._round, number)
         results: list[Measurement] = []
         for result in self.engine.measure([self._order(pair, number, purpose) for pair in pairs]):

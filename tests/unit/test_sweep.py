@@ -301,3 +301,13 @@ def test_progress_counts_suspects_and_the_time_left(tmp_path: Path) -> None:
     assert [one.suspects for one in rounds] == list(range(7))
     assert watcher.told[-1].stage != "rounds"
     assert watcher.told[-1].pairs == 28
+
+
+def test_an_interrupt_that_python_dropped_still_ends_the_sweep(tmp_path: Path) -> None:
+    engine, record = FakeEngine(names(8)), new_record(8, leaf=two_leaves)
+    with Journal(tmp_path) as journal, pytest.raises(KeyboardInterrupt):
+        Sweep(record, engine, journal, Silent(), is_stopped=lambda: len(engine.orders) > 8).run()
+
+    assert 8 < len(engine.orders) < 28
+    assert record.interrupted
+    assert engine.closed == 1

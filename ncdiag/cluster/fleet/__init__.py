@@ -2,7 +2,8 @@
 
 from ncdiag.cluster.fleet.calls import Call, CallError, CallFailed, CallTimeout, HostLost
 from ncdiag.cluster.fleet.companion import CompanionFailed, CompanionSpec, companions
-from ncdiag.cluster.fleet.fleet import Fleet, FleetOptions
+from ncdiag.cluster.fleet.fleet import Fleet
+from ncdiag.cluster.fleet.options import FleetOptions
 
 __all__ = [
     "Call",

@@ -19,8 +19,8 @@ from ncdiag.cluster.fleet.addresses import LOOPBACK, bracketed, driver_addresses
 from ncdiag.cluster.fleet.calls import CallFailed, CallTimeout, Function, HostLost
 from ncdiag.cluster.fleet.certificates import HeldCertificate, RunCertificate, make_certificate
 from ncdiag.cluster.fleet.companion import CompanionSpec
-from ncdiag.cluster.fleet.fleet import Change, FleetOptions
 from ncdiag.cluster.fleet.log import FleetLog
+from ncdiag.cluster.fleet.options import Change, FleetOptions
 from ncdiag.cluster.fleet.protocol import Hello, Job, encode_job
 from ncdiag.cluster.fleet.running import Running
 from ncdiag.cluster.fleet.scratch import Scratch

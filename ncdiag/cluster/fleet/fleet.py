@@ -3,14 +3,13 @@
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ncdiag.cluster.fleet import calls
 from ncdiag.cluster.fleet.calls import Call, Function
 from ncdiag.cluster.fleet.companion import CompanionSpec
+from ncdiag.cluster.fleet.options import Change, FleetOptions
 from ncdiag.cluster.launchers import Launcher
 from ncdiag.model.host import Host
 
@@ -19,27 +18,6 @@ if TYPE_CHECKING:
 
 # The driver closes within about 5 s whatever the hosts do.
 _CLOSE_S = 10.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetOptions:
-    """How long a host may take to come up, counted from its own start; where it finds us.
-
-    ``log_path`` receives what Dask and the hosts say beside the point; it is dropped without.
-    """
-
-    ready_s: float = 30.0
-    driver_address: str | None = None
-    log_path: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Something happened to a host; ``None`` as host says that every host is up or has failed."""
-
-    host: str | None
-    text: str = ""
-    error: BaseException | None = None
 
 
 class Fleet:
