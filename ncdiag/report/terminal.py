@@ -20,12 +20,13 @@ _STYLES = {
 }
 _UNSETTLED = {HostStatus.UNREACHABLE: "unreachable", HostStatus.INCONCLUSIVE: "undecided"}
 _CULPRITS = 20
+_LABEL = 11
 
 
 def render_terminal(report: SweepReport, console: Console, directory: Path) -> None:
     """Print the sweep's result; everything else is in the report under ``directory``.
 
-    Node lists are never wrapped by us, so that they can be copied whole.
+    What is there to be copied, node lists and paths, is never wrapped.
     """
     report = presentable(report)
     diagnosis = report.diagnosis
@@ -41,9 +42,9 @@ def render_terminal(report: SweepReport, console: Console, directory: Path) -> N
             _say(console, "note", note)
     _say(console, "measured", describe.measured(report))
     _say(console, "yardstick", describe.yardstick(report))
-    _say(console, "report", visible(str(directory / "report.html")))
+    _say_whole(console, "report", visible(str(directory / "report.html")))
     if diagnosis.isolate:
-        _say(console, "isolate", fold(diagnosis.isolate))
+        _say_whole(console, "isolate", fold(diagnosis.isolate))
     line = Text(f"{diagnosis.verdict.upper()}: ", style=_STYLES[diagnosis.verdict])
     line.append(describe.verdict(report), style="default")
     console.print(line, soft_wrap=True)
@@ -71,6 +72,19 @@ def _culprits(culprits: tuple[Culprit, ...]) -> Table:
 
 
 def _say(console: Console, what: str, text: str) -> None:
-    line = Text(f"{what:<12}", style="bold")
+    """Print a labelled text, on a terminal wrapped beside its label."""
+    if not console.is_terminal:
+        _say_whole(console, what, text)
+        return
+    row = Table.grid(padding=(0, 1))
+    row.add_column(width=_LABEL, no_wrap=True)
+    row.add_column(overflow="fold")
+    row.add_row(Text(what, style="bold"), Text(text))
+    console.print(row)
+
+
+def _say_whole(console: Console, what: str, text: str) -> None:
+    """Print a labelled text on one line, so that it can be copied."""
+    line = Text(f"{what:<{_LABEL}} ", style="bold")
     line.append(text, style="default")
-    console.print(line, soft_wrap=True, highlight=False)
+    console.print(line, soft_wrap=True)

@@ -220,21 +220,3 @@ def test_a_killed_driver_leaves_no_process_and_can_be_resumed(lab: BringUp, tmp_
         assert set(counts.values()) == {1}
         assert len(counts) == 20
         wait_for(lambda: is_quiet(run.lab), "the last process to end")
-
-
-def test_resuming_with_another_hosts_file_is_refused(lab: BringUp, tmp_path: Path) -> None:
-    directory = tmp_path / "report"
-    with sweeping(lab(LAB), directory, "--budget", "1s") as run:
-        run.end()
-        other = tmp_path / "other.txt"
-        other.write_text("h1\nh2\n")
-        done = subprocess.run(
-            [sys.executable, "-m", "ncdiag", "sweep", "--resume", directory, "--nodes", other],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-        assert done.returncode == 2
-        assert "other hosts" in done.stderr
-        assert done.stderr.count("\n") == 1
