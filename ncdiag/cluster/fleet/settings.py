@@ -34,8 +34,12 @@ SETTINGS: Final[dict[str, Any]] = {
     "distributed.scheduler.http.routes": [],
     # Nothing is kept on workers that would have to be moved.
     "distributed.scheduler.active-memory-manager.start": False,
-    # Nobody looks at it; the default is twice a second.
+    # Nobody looks at either, and many workers may share a machine that measures; the defaults are
+    # twice and fifty times a second.
     "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.tick.interval": "2s",
+    # From here on a delay of the tick is worth a warning.
+    "distributed.admin.tick.limit": "30s",
 }
 
 # Where the plain HTTP port is opened, since there is no way not to have one.
