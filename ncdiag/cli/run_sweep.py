@@ -13,6 +13,7 @@ from rich.console import Console
 
 from ncdiag.cli import interrupts
 from ncdiag.cluster.fleet import FleetOptions
+from ncdiag.cluster.fleet.protocol import WORKER_MODULE
 from ncdiag.cluster.inventory import check_hosts, read_hosts
 from ncdiag.cluster.launchers import Launcher, LauncherOptions, RemoteJob, choose
 from ncdiag.measure.engines import check_engine, open_engine
@@ -29,7 +30,6 @@ from ncdiag.report.describe import count
 from ncdiag.report.terminal import render_terminal
 from ncdiag.report.write import write_all
 
-_WORKER = "ncdiag.cluster.fleet.worker"
 _SHOWN_COMMANDS = 3
 _SHOWN_VERSIONS = ("distributed", "msgspec", "torch")
 
@@ -113,7 +113,7 @@ def show_plan(record: SweepRecord, way: Way, console: Console) -> None:
     measured = f"{count(rounds, 'round')}, {count(pairs, 'pair')}"
     console.print(f"measured  {measured}, {plan.mode}, engine {plan.engine}")
     console.print(f"expected  {format_duration(seconds)}, and the start, and suspects again")
-    commands = launcher.launches(plan.hosts, RemoteJob(module=_WORKER))
+    commands = launcher.launches(plan.hosts, RemoteJob(module=WORKER_MODULE))
     console.print(f"starts    {len(commands)} commands by the launcher {launcher.name}:")
     for command in commands[:_SHOWN_COMMANDS]:
         console.print(f"  {shlex.join(command.argv)}", soft_wrap=True)

@@ -72,7 +72,7 @@ class Sweep:
         ``KeyboardInterrupt`` and errors pass through; the journal is complete up to then.
         """
         self._began = self.clock()
-        self._round_s = self.record.plan.timing.pair_s + ROUND_OVERHEAD_S
+        self._round_s = self._pair_s
         for result in self.record.measurements:
             self._count(result)
         finished = False

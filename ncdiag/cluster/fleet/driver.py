@@ -21,7 +21,7 @@ from ncdiag.cluster.fleet.certificates import HeldCertificate, RunCertificate, m
 from ncdiag.cluster.fleet.companion import CompanionSpec
 from ncdiag.cluster.fleet.log import FleetLog
 from ncdiag.cluster.fleet.options import Change, FleetOptions
-from ncdiag.cluster.fleet.protocol import Hello, Job, encode_job
+from ncdiag.cluster.fleet.protocol import WORKER_MODULE, Hello, Job, encode_job
 from ncdiag.cluster.fleet.running import Running
 from ncdiag.cluster.fleet.scratch import Scratch
 from ncdiag.cluster.fleet.settings import BEAT_S, DASHBOARD_ADDRESS, SETTINGS
@@ -30,7 +30,6 @@ from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 from ncdiag.model.text import visible
 
-_WORKER_MODULE = "ncdiag.cluster.fleet.worker"
 # After the end of a worker's connection, how long its command may take to tell why.
 _REASON_S = 0.5
 # A worker ends within milliseconds of its input; a host that is cut off never tells.
@@ -207,7 +206,7 @@ class Driver:
             companions=self._companions,
             connect_s=self._options.ready_s,
         )
-        remote = RemoteJob(module=_WORKER_MODULE, stdin=encode_job(job))
+        remote = RemoteJob(module=WORKER_MODULE, stdin=encode_job(job))
         launches = self._launcher.launches(self._hosts, remote)
         self._spawn(self._beat())
         starts = asyncio.Semaphore(self._launcher.starts_at_a_time)

@@ -11,6 +11,9 @@ import msgspec
 
 from ncdiag.cluster.fleet.companion import CompanionSpec
 
+# What a launcher runs on every host.
+WORKER_MODULE: Final = "ncdiag.cluster.fleet.worker"
+
 _MARK: Final = b"ncdiag-worker: "
 BEAT: Final = b"\n"
 
