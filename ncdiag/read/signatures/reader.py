@@ -1,0 +1,78 @@
+"""Looks up each line in the signature table and keeps the events."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ncdiag.model.log import Event, LogEvidence
+from ncdiag.read.events import EventLog
+from ncdiag.read.line import Line
+from ncdiag.read.signatures.row import DETAIL, RANKS, Signature
+
+_NUMBER = re.compile(r"\d+")
+
+
+class SignatureReader:
+    """Turns lines that match a row into events; the first matching row of a class wins."""
+
+    def __init__(self, rows: Iterable[Signature]) -> None:
+        self._rows: dict[bytes, list[Signature]] = {}
+        for row in rows:
+            for needle in (row.needle, *row.further):
+                self._rows.setdefault(needle.encode(), []).append(row)
+        self.needles = frozenset(self._rows)
+        self.facts: frozenset[bytes] = frozenset()
+        self.events = EventLog()
+
+    @property
+    def open(self) -> bool:
+        """Every signature is one line."""
+        return False
+
+    def read(self, line: Line, hits: Sequence[bytes]) -> None:
+        """Keep an event for each class that has a matching row."""
+        seen: set[str] = set()
+        for hit in hits:
+            for row in self._rows.get(hit, ()):
+                if row.class_ not in seen and (event := match(row, line)):
+                    seen.add(row.class_)
+                    self.events.add(event)
+
+    def finish(self, evidence: LogEvidence) -> None:
+        """Hand over the events."""
+        evidence.events.extend(self.events.all())
+
+
+def match(row: Signature, line: Line) -> Event | None:
+    """The event that ``line`` is by ``row``, if it is one."""
+    if line.level not in row.levels:
+        return None
+    if row.location and not (line.location and row.location.search(line.location)):
+        return None
+    found = row.pattern.search(line.text)
+    if not found:
+        return None
+    values = {name: value for name, value in found.groupdict().items() if value} | row.constants
+    if row.refine:
+        refined = row.refine(values, line)
+        if refined is None:
+            return None
+        values = refined
+    ranks = [int(n) for name in values if name.startswith(RANKS) for n in _numbers(values[name])]
+    return Event(
+        class_name=row.class_,
+        form=row.name,
+        place=line.place,
+        text=line.shown or line.text,
+        speaker=line.speaker,
+        attributes={k: v for k, v in values.items() if not k.startswith((DETAIL, RANKS))},
+        details={k.removeprefix(DETAIL): v for k, v in values.items() if k.startswith(DETAIL)},
+        ranks=tuple(dict.fromkeys(ranks)),
+        role=row.role,
+        severity=row.severity,
+        source=line.location,
+        count=1 + line.repeats,
+    )
+
+
+def _numbers(text: str) -> list[str]:
+    return _NUMBER.findall(text)
