@@ -329,7 +329,8 @@ class FlightDump:
     entries: list[FlightEntry] = field(default_factory=list)
 
 
-class InspectorRecord(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectorRecord:
     """What NCCL Inspector measured of one kind of operation in one process, summed up."""
 
     host: str

@@ -51,7 +51,8 @@ def match(row: Signature, line: Line) -> Event | None:
     found = row.pattern.search(line.text)
     if not found:
         return None
-    values = {name: value for name, value in found.groupdict().items() if value} | row.constants
+    values = {name: value for name, value in found.groupdict().items() if value}
+    values.update(row.constants)
     if row.refine:
         refined = row.refine(values, line)
         if refined is None:
