@@ -1,0 +1,1 @@
+"""Reads logs from where they lie: files, directories, standard input, compressed or not."""
