@@ -291,7 +291,10 @@ class RasReport:
 
 @dataclass(slots=True, kw_only=True)
 class FlightEntry:
-    """One collective or transfer of a flight-recorder dump; sizes as nested lists of elements."""
+    """One collective or transfer of a flight-recorder dump; sizes as nested lists of elements.
+
+    ``group_id`` is the group's number, by which ``FlightDump.status`` goes.
+    """
 
     record_id: int
     group: str
@@ -310,6 +313,7 @@ class FlightEntry:
     input_types: Sequence[str] = ()
     output_types: Sequence[str] = ()
     frames: Sequence[str] = ()
+    group_id: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
