@@ -32,6 +32,7 @@ class Signature:
     ``refine`` may change what was captured (a name to its number), or refuse with ``None``.
     ``location`` restricts it to lines printed from source files matching this.
     ``further`` are other needles, for a form whose wording varies.
+    ``kind`` is what an input that holds such a line is one of (``kernel``, ``torch``, ...).
     """
 
     name: str
@@ -49,3 +50,4 @@ class Signature:
     further: tuple[str, ...] = ()
     constants: Mapping[str, str] = field(default_factory=dict)
     refine: Callable[[dict[str, str], Line], dict[str, str] | None] | None = None
+    kind: str | None = None
