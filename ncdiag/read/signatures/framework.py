@@ -1,0 +1,5 @@
+"""PyTorch's messages: watchdog, store, rendezvous."""
+
+from ncdiag.read.signatures.row import Signature
+
+ROWS: tuple[Signature, ...] = ()
