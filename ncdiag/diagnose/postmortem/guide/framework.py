@@ -86,8 +86,8 @@ GUIDE = {
         "cause, then a pod or host that went away, then a person.",
         (
             (
-                "Look for a kill: dmesg -T | grep -iE 'oom|killed process'; journalctl -k -b -1 when "
-                "the host was rebooted"
+                "Look for a kill: dmesg -T | grep -iE 'oom|killed process'; journalctl -k -b -1 "
+                "when the host was rebooted"
             ),
             (
                 "Ask the scheduler: sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,NodeList; "
@@ -126,8 +126,8 @@ GUIDE = {
         "it.",
         (
             (
-                "Ask who and why: sacct -j JOB --format=JobID,State,Reason,NodeList; scontrol show job "
-                "JOB"
+                "Ask who and why: sacct -j JOB --format=JobID,State,Reason,NodeList; scontrol show "
+                "job JOB"
             ),
             "Node failure: scontrol show node HOST; its kernel log and its BMC's event log",
         ),

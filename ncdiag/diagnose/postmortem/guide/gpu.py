@@ -62,8 +62,8 @@ GUIDE = {
         "shared namespaces, or virtual machines.",
         (
             (
-                "Look at the links: nvidia-smi nvlink -s; nvidia-smi topo -m; compare with a healthy "
-                "host"
+                "Look at the links: nvidia-smi nvlink -s; nvidia-smi topo -m; compare with a "
+                "healthy host"
             ),
             "NVLink down: drain the host, reset the GPUs or restart nvidia-fabricmanager",
             "PCIe: switch ACS off (lspci -vvv | grep ACSCtl), boot with iommu=pt",
@@ -75,8 +75,8 @@ GUIDE = {
         "together exceed; segments left over by killed jobs fill it as well.",
         (
             (
-                "Start containers with --shm-size=8g or --ipc=host; in Kubernetes mount an emptyDir "
-                "of medium Memory at /dev/shm"
+                "Start containers with --shm-size=8g or --ipc=host; in Kubernetes mount an "
+                "emptyDir of medium Memory at /dev/shm"
             ),
             "Remove what is left over: ls -l /dev/shm; rm /dev/shm/nccl-* when no job runs",
         ),
@@ -89,8 +89,8 @@ GUIDE = {
         (
             "To run without it at once: NCCL_NVLS_ENABLE=0",
             (
-                "Check fabric manager: systemctl status nvidia-fabricmanager; its version must equal "
-                "the driver's; nvidia-smi -q | grep -A2 Fabric must say Completed, Success"
+                "Check fabric manager: systemctl status nvidia-fabricmanager; its version must "
+                "equal the driver's; nvidia-smi -q | grep -A2 Fabric must say Completed, Success"
             ),
             "Only one host: look for SXid in its kernel log, restart fabric manager or reboot it",
         ),

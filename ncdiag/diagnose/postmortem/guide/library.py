@@ -13,8 +13,8 @@ GUIDE = {
         (
             "Collect the logs of all ranks and give them to ncdiag parse-log together",
             (
-                "Find the rank without such a line, or with the earliest other error; read its kernel "
-                "log: dmesg -T | grep -iE 'xid|oom|mlx5'"
+                "Find the rank without such a line, or with the earliest other error; read its "
+                "kernel log: dmesg -T | grep -iE 'xid|oom|mlx5'"
             ),
             f"Run again with {_DEBUG}",
         ),
@@ -138,8 +138,8 @@ GUIDE = {
         (
             "Look at the limits as the job has them: cat /proc/PID/limits",
             (
-                "Raise them where the job starts: ulimit -n 1048576; ulimit -u unlimited; in systemd "
-                "LimitNOFILE= and TasksMax=; in containers --pids-limit and --ulimit"
+                "Raise them where the job starts: ulimit -n 1048576; ulimit -u unlimited; in "
+                "systemd LimitNOFILE= and TasksMax=; in containers --pids-limit and --ulimit"
             ),
             "See whether something leaks: ls /proc/PID/fd | wc -l over time",
         ),

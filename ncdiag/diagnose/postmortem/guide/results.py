@@ -11,8 +11,8 @@ GUIDE = {
         (
             "Use the hosts for nothing that matters until it is found",
             (
-                "Halve the set of hosts until the fault stays with one: all_reduce_perf -c 1 on each "
-                "half"
+                "Halve the set of hosts until the fault stays with one: all_reduce_perf -c 1 on "
+                "each half"
             ),
             "Unset NCCL_PROTO (LL128 where it is not safe) and other tuning, and try again",
             "On the host that remains: dcgmi diag -r 3; dmesg -T | grep -iE 'xid|aer|edac'",
@@ -44,8 +44,8 @@ GUIDE = {
         "main memory. The module is not loaded, or GPUs and NICs are too far from one another.",
         (
             (
-                "Load the module everywhere: modprobe nvidia_peermem (or use dma-buf, kernel 5.12 and "
-                "open driver)"
+                "Load the module everywhere: modprobe nvidia_peermem (or use dma-buf, kernel 5.12 "
+                "and open driver)"
             ),
             "See the distance: nvidia-smi topo -m; PIX or PXB allows it, SYS does not",
             "Check NCCL_NET_GDR_LEVEL and NCCL_NET_GDR_READ for values that switch it off",

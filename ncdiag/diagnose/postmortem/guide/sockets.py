@@ -81,8 +81,8 @@ GUIDE = {
         (
             "Reset or broken pipe: read the peer's log and its kernel log around that time",
             (
-                "Timed out or no route: see whether the host was up: uptime; dmesg -T; then measure "
-                "ncdiag sweep --nodes HOST,PEER"
+                "Timed out or no route: see whether the host was up: uptime; dmesg -T; then "
+                "measure ncdiag sweep --nodes HOST,PEER"
             ),
         ),
         "ssh PEER 'uptime; dmesg -T | tail -50'",
@@ -121,8 +121,8 @@ GUIDE = {
         (
             "Check the limits in the job: ulimit -l must say unlimited",
             (
-                "Compare the driver with the container: modinfo efa | grep ^version; dmesg -T | grep "
-                "-iE 'efa|cxi'"
+                "Compare the driver with the container: modinfo efa | grep ^version; dmesg -T | "
+                "grep -iE 'efa|cxi'"
             ),
             "See whether GPU memory is the trouble: run once with FI_HMEM_CUDA_USE_GDRCOPY=0",
         ),
@@ -145,8 +145,8 @@ GUIDE = {
         (
             "To run without it at once: NCCL_COLLNET_ENABLE=0",
             (
-                "Check the aggregation manager: sharp_hello on two hosts; systemctl status sharp_am "
-                "where the subnet manager runs"
+                "Check the aggregation manager: sharp_hello on two hosts; systemctl status "
+                "sharp_am where the subnet manager runs"
             ),
             "See whether ended jobs still hold trees, and free them",
         ),
