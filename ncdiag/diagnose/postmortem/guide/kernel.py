@@ -22,8 +22,8 @@ GUIDE = {
         (
             "Drain the host, then reset the GPU: nvidia-smi --gpu-reset -i GPU (or reboot)",
             (
-                "Look at the counters: nvidia-smi -q -d ECC,ROW_REMAPPER; pending means reset, failed "
-                "means replace"
+                "Look at the counters: nvidia-smi -q -d ECC,ROW_REMAPPER; pending means reset, "
+                "failed means replace"
             ),
             "Test before it goes back: dcgmi diag -r 3",
         ),
@@ -37,8 +37,8 @@ GUIDE = {
             "Take the host out of service and power-cycle it",
             "Look for what came before: dmesg -T | grep -iE 'xid|aer|pcie|power|thermal'",
             (
-                "Again on the same GPU: reseat or swap it; another GPU in that slot failing means the "
-                "board or riser"
+                "Again on the same GPU: reseat or swap it; another GPU in that slot failing means "
+                "the board or riser"
             ),
         ),
         "ssh HOST 'nvidia-smi -L; dmesg -T | grep -iE \"xid|aer|pcie\"'",
@@ -126,8 +126,8 @@ GUIDE = {
             "Check it now: ip -br link; ethtool IFACE; ibstat NIC",
             "See how often and when: dmesg -T | grep -iE 'link (up|down)'",
             (
-                "Look at the optics: ethtool -m IFACE or mlxlink -d NIC -m; clean, reseat, swap, then "
-                "try another switch port"
+                "Look at the optics: ethtool -m IFACE or mlxlink -d NIC -m; clean, reseat, swap, "
+                "then try another switch port"
             ),
         ),
         "ssh HOST 'ip -br link; ibstat'",
@@ -138,8 +138,8 @@ GUIDE = {
         (
             "Find the device: lspci -s ADDRESS; dmesg -T | grep -iE 'aer|dpc'",
             (
-                "Compare the link's width and speed with a healthy host: lspci -vvv -s ADDRESS | grep "
-                "LnkSta"
+                "Compare the link's width and speed with a healthy host: lspci -vvv -s ADDRESS | "
+                "grep LnkSta"
             ),
             "Uncorrected: drain, reseat device and riser, then replace",
         ),
@@ -150,8 +150,8 @@ GUIDE = {
         "host; corrected ones in large numbers announce them.",
         (
             (
-                "Find the module: dmesg -T | grep -iE 'edac|mce|hardware error'; ras-mc-ctl --errors; "
-                "ipmitool sel elist"
+                "Find the module: dmesg -T | grep -iE 'edac|mce|hardware error'; ras-mc-ctl "
+                "--errors; ipmitool sel elist"
             ),
             "Uncorrected: drain the host and replace the module",
             "Corrected and many: plan its replacement",

@@ -13,7 +13,7 @@ GUIDE = {
         (
             (
                 "See whether the peer was alive and its port up: ibstat NIC, rdma link show, and "
-                "dmesg -T on PEER for the minutes before (status 12 comes up to 30 s after the loss)"
+                "dmesg -T on PEER before that time (status 12 comes up to 30 s after the loss)"
             ),
             (
                 "Look for link errors at both ends: ethtool -S or perfquery -x, symbol errors, "
@@ -21,8 +21,8 @@ GUIDE = {
             ),
             "Measure the link with nothing else on it: ncdiag sweep --nodes HOST,PEER",
             (
-                "Only when ports are clean: on RoCE check NCCL_IB_GID_INDEX and the MTU, else raise "
-                "NCCL_IB_TIMEOUT=22 to survive short flaps"
+                "Only when ports are clean: on RoCE check NCCL_IB_GID_INDEX and the MTU, else "
+                "raise NCCL_IB_TIMEOUT=22 to survive short flaps"
             ),
         ),
         "ncdiag sweep --nodes HOST,PEER",
@@ -79,16 +79,16 @@ GUIDE = {
         "empty GID, means the address table or GID index of the local host is wrong.",
         (
             (
-                "Compare the GIDs in the line with show_gids on both hosts: same RoCE version, same "
-                "subnet"
+                "Compare the GIDs in the line with show_gids on both hosts: same RoCE version, "
+                "same subnet"
             ),
             (
                 "No path: check that these rails are meant to talk, and ping -I between their "
                 "interfaces; else keep each rail to itself with NCCL_CROSS_NIC=0"
             ),
             (
-                "Wrong index: unset NCCL_IB_GID_INDEX (NCCL 2.21 and later finds it) or set the right "
-                "one"
+                "Wrong index: unset NCCL_IB_GID_INDEX (NCCL 2.21 and later finds it) or set the "
+                "right one"
             ),
         ),
         "ssh HOST show_gids",
