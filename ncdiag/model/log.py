@@ -88,7 +88,9 @@ class CommunicatorState:
     ``pointer`` joins lines of one process, ``comm_id`` ranks across hosts (absent before 2.16).
     ``progressed`` is the first later step (channels, rings, trees) by which the start-up is known
     to have gone on; ``ended`` is its destruction or abort, ``aborted`` says which.
-    ``calls`` maps a collective's number to (operation, count, datatype), the newest few of them.
+    ``calls`` maps a collective's number to (operation, count, datatype), the newest few of them;
+    numbers at which one process made several calls (a group) are left out, as are transfers.
+    ``api_calls`` counts the calls of lines that carry no number.
     """
 
     pointer: str
@@ -109,6 +111,8 @@ class CommunicatorState:
     aborted: bool = False
     calls: dict[int, tuple[str, str, str]] = field(default_factory=dict)
     last_call: Place | None = None
+    api_calls: int = 0
+    last_api_call: tuple[str, str, str] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,7 +125,15 @@ class NcclProcess:
     ``SHM``); ``gdr_channels`` and ``plain_channels`` count network channel lines with and without
     GPUDirect. ``hca_gdr`` maps a NIC to whether GPUDirect is enabled for it.
     ``nvls``, ``sharp`` and ``pxn`` are ``None`` until a line tells. ``environment`` holds what the
-    library printed as set. ``chain`` is the latest error back-trace: (source file, line, result).
+    library printed as set. ``chain`` is the latest error back-trace: (source file, line, result);
+    ``chain_bootstrap`` and ``chain_socket`` say whether any frame ever was one of the bootstrap or
+    of the socket network. The four direction counts split the network channel lines by who printed
+    them: the sender or the receiver. ``channel_ranks`` are ranks, of some communicator, that its
+    own channel lines prove; ``rings`` maps a channel to (rank, previous, next) of the latest ring.
+    ``nic_links`` maps a NIC to ``IB`` or ``RoCE``. ``ofi`` holds what the libfabric plug-in says:
+    ``version``, ``provider``, ``protocol``, ``libfabric``, ``nics``. ``algorithms`` counts tuning
+    lines as ``AllReduce RING/SIMPLE``. ``net_devices`` maps a rank to its number of network devices
+    of at most ``net_devices_max``.
     """
 
     host: str
@@ -150,6 +162,19 @@ class NcclProcess:
     connected: Place | None = None
     chain: list[tuple[str, int, int]] = field(default_factory=list)
     net_devices: dict[int, int] = field(default_factory=dict)
+    net_devices_max: int | None = None
+    send_gdr: int = 0
+    send_plain: int = 0
+    receive_gdr: int = 0
+    receive_plain: int = 0
+    channel_ranks: set[int] = field(default_factory=set)
+    rings: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    nic_links: dict[str, str] = field(default_factory=dict)
+    ofi: dict[str, str] = field(default_factory=dict)
+    algorithms: Counter[str] = field(default_factory=Counter)
+    chain_bootstrap: bool = False
+    chain_socket: bool = False
+    chain_place: Place | None = None
 
 
 class TableRank(NamedTuple):
