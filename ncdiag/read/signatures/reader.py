@@ -8,21 +8,20 @@ from ncdiag.read.events import EventLog
 from ncdiag.read.line import Line
 from ncdiag.read.signatures.row import DETAIL, RANKS, Signature
 
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"\d{1,9}")
 
 
 class SignatureReader:
     """Turns lines that match a row into events; the first matching row of a class wins."""
 
     def __init__(self, rows: Iterable[Signature]) -> None:
-        self._rows: dict[bytes, list[Signature]] = {}
-        for row in rows:
-            for needle in (row.needle, *row.further):
-                self._rows.setdefault(needle.encode(), []).append(row)
+        self._rows: dict[bytes, list[tuple[int, Signature]]] = {}
+        for place, row in enumerate(rows):
+            for needle in dict.fromkeys((row.needle, *row.further)):
+                self._rows.setdefault(needle.encode(), []).append((place, row))
         self.needles = frozenset(self._rows)
         self.facts: frozenset[bytes] = frozenset()
         self.events = EventLog()
-        self.kinds: set[str] = set()
 
     @property
     def open(self) -> bool:
@@ -31,14 +30,13 @@ class SignatureReader:
 
     def read(self, line: Line, hits: Sequence[bytes]) -> None:
         """Keep an event for each class that has a matching row."""
+        wanted = {place: row for hit in hits for place, row in self._rows.get(hit, ())}
         seen: set[str] = set()
-        for hit in hits:
-            for row in self._rows.get(hit, ()):
-                if row.class_ not in seen and (event := match(row, line)):
-                    seen.add(row.class_)
-                    self.events.add(event)
-                    if row.kind:
-                        self.kinds.add(row.kind)
+        for place in sorted(wanted):
+            row = wanted[place]
+            if row.class_ not in seen and (event := match(row, line)):
+                seen.add(row.class_)
+                self.events.add(event)
 
     def finish(self, evidence: LogEvidence) -> None:
         """Hand over the events."""
