@@ -1,0 +1,114 @@
+"""Which host a name or an address means."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from ncdiag.diagnose.postmortem.names import same_host, short
+from ncdiag.model.log import Event, LogEvidence, Speaker
+
+# Addresses that every host may have: loopback, link-local, the default bridge of containers.
+_EVERYWHERE = re.compile(r"127\.|169\.254\.|172\.17\.|fe80:|::1$|0\.0\.0\.0$|localhost$", re.I)
+_ELIDED = re.compile(r"^\.{2,}[-_.]?|^…[-_.]?")
+_BRACKETS = str.maketrans("", "", "[]")
+_MAPPED = re.compile(r"^::ffff:(?=\d+\.)", re.I)
+
+
+class HostBook:
+    """Maps names and addresses to one name a host, as far as the evidence proves it.
+
+    An address belongs to the host whose own process listens on it; one that several hosts claim
+    belongs to none. ``names`` (addresses or names to names) is the operator's word and goes first.
+    """
+
+    def __init__(self, evidence: LogEvidence, names: Mapping[str, str] | None = None) -> None:
+        self._given = dict(names or {})
+        self._spoken = list(dict.fromkeys(_spoken_hosts(evidence)))
+        self._owner: dict[str, str | None] = {}
+        for process in evidence.processes:
+            for address in process.addresses:
+                self._claim(address, process.host)
+        for event in evidence.events:
+            speaker = event.speaker
+            if speaker.host and speaker.address:
+                self._claim(speaker.address, speaker.host)
+            if speaker.host and (gid := event.attributes.get("local_gid")):
+                self._claim(gid, speaker.host)
+        self._cache: dict[str, str] = {}
+
+    def _claim(self, address: str, host: str) -> None:
+        address = _plain(address)
+        if _EVERYWHERE.match(address):
+            return
+        known = self._owner.setdefault(address, host)
+        if known and not same_host(known, host):
+            self._owner[address] = None
+
+    def resolve(self, name: str) -> str:
+        """The host that ``name`` means, or ``name`` itself where nothing better is known."""
+        if name not in self._cache:
+            self._cache[name] = self._find(name)
+        return self._cache[name]
+
+    def _find(self, name: str) -> str:
+        name = name.translate(_BRACKETS)
+        plain = _plain(name)
+        given = self._given.get(name) or self._given.get(plain)
+        found = given or self._owner.get(plain) or name
+        for host in self._spoken:
+            if host != found and (_elides(host, found) or _elides(found, host)):
+                return found if _ELIDED.match(host) else host
+            if short(found) != found and short(found) == host:
+                return host
+        return found
+
+    def same(self, name: str, other: str) -> bool:
+        """Whether two names mean one host."""
+        return same_host(self.resolve(name), self.resolve(other))
+
+    def of_speaker(self, speaker: Speaker) -> str | None:
+        """The host that speaks; an address counts as a name where no better one is given."""
+        name = speaker.host or speaker.address
+        return self.resolve(name) if name else None
+
+    def of_event(self, event: Event) -> str | None:
+        """The host an event is about: the one it names as its place, else the one that speaks."""
+        for named in (event.details.get("host"), event.attributes.get("host")):
+            if named:
+                return self.resolve(named)
+        return self.of_speaker(event.speaker)
+
+    def peer_of(self, event: Event) -> str | None:
+        """The other end that an event names, by name, address or GID."""
+        peer = event.attributes.get("peer")
+        if peer:
+            resolved = self.resolve(peer)
+            if resolved != peer or not _EVERYWHERE.match(_plain(peer)):
+                return resolved
+        gid = event.attributes.get("remote_gid")
+        if gid and (owner := self._owner.get(_plain(gid))):
+            return self.resolve(owner)
+        return self.resolve(peer) if peer else None
+
+
+def _spoken_hosts(evidence: LogEvidence) -> Iterable[str]:
+    for process in evidence.processes:
+        yield process.host
+    for event in evidence.events:
+        if event.speaker.host:
+            yield event.speaker.host
+    yield from evidence.hosts
+
+
+def _plain(address: str) -> str:
+    return _MAPPED.sub("", address).lower()
+
+
+def _elides(elided: str, name: str) -> bool:
+    """Whether ``elided`` is ``name`` with its beginning blanked out (``...-47`` for ``node47``)."""
+    match = _ELIDED.match(elided)
+    rest = elided[match.end() :] if match else ""
+    if not rest or _ELIDED.match(name) or not name.endswith(rest):
+        return False
+    before = name[: -len(rest)]
+    # ``...-7`` is not ``node47``: digits go on to the left.
+    return not (rest[0].isdigit() and before[-1:].isdigit())
