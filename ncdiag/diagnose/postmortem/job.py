@@ -17,10 +17,9 @@ def job_shape(evidence: LogEvidence) -> JobShape:
 def library(evidence: LogEvidence) -> Library:
     """The communication library and its versions as printed, each once."""
     name = _library_name(evidence)
-    versions = dict.fromkeys(_printed_versions(evidence))
-    if not versions:
-        versions = dict.fromkeys(b.library_version for b in evidence.benchmarks)
-    known = [version for version in versions if version]
+    printed = list(_printed_versions(evidence))
+    of_headings = [b.library_version for b in evidence.benchmarks if b.library_version]
+    known = list(dict.fromkeys(printed or of_headings))
     longer = [v for v in known if not any(o != v and _is_short_form(v, o) for o in known)]
     return Library(name=name or ("NCCL" if longer else None), versions=tuple(longer))
 

@@ -1,0 +1,1 @@
+"""NCCL's and RCCL's own log lines: what each process says of itself."""

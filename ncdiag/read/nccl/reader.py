@@ -1,0 +1,139 @@
+"""Reads what NCCL and RCCL processes say of themselves, all generations from 2.0 on."""
+
+import re
+from collections.abc import Sequence
+
+from ncdiag.model.log import LogEvidence, NcclProcess, Place, Speaker
+from ncdiag.read.line import Line
+from ncdiag.read.nccl import calls, chains, channels, networks, settings, start
+from ncdiag.read.nccl.notes import ProcessNotes, Rule, add_once
+from ncdiag.read.nccl.versions import NEEDLES, banner_host, is_bare_version, versions
+
+RULES: tuple[Rule, ...] = (
+    *start.RULES,
+    *networks.RULES,
+    *channels.RULES,
+    *settings.RULES,
+    *calls.RULES,
+    *chains.RULES,
+)
+# Lines that only prove that their process lives.
+SIGNS_OF_LIFE = (
+    "RAS ",
+    "[Proxy ",
+    "proxy send connection",
+    "proxy recv connection",
+    "Connected to proxy",
+    "Setting affinity for GPU",
+    "cudaDriverVersion",
+)
+# More processes than this in one input are no job's: ids of a damaged or foreign text.
+MAX_PROCESSES = 200_000
+MAX_VERSIONS = 1024
+_BANNER_LINES = 6
+_CUT = re.compile(r": opCount [0-9a-f]{1,16} .{0,400}\$\Z")
+_REST = re.compile(r"^\s{0,8}\S.{0,600}\bcomm 0x[0-9a-f]{1,16}")
+
+
+class NcclReader:
+    """Keeps one record a process, told apart by host and process id."""
+
+    def __init__(self) -> None:
+        self._rules: dict[bytes, list[Rule]] = {}
+        for rule in RULES:
+            for needle in rule.needles:
+                self._rules.setdefault(needle.encode(), []).append(rule)
+        facts = {needle for needle, rules in self._rules.items() if all(r.fact for r in rules)}
+        facts |= {sign.encode() for sign in SIGNS_OF_LIFE}
+        others = {needle.encode() for needle in (*NEEDLES, "[nranks=", "NCCL WARN ", "Hostname ")}
+        self.needles = frozenset(self._rules) | facts | others
+        self.facts = frozenset(facts)
+        self.kinds: set[str] = set()
+        self._processes: dict[tuple[str, str], ProcessNotes] = {}
+        self._versions: dict[tuple[str, str], None] = {}
+        self._hosts: dict[str, Place] = {}
+        self._banner = 0
+        self._cut: Line | None = None
+
+    @property
+    def open(self) -> bool:
+        """Inside RCCL's banner, or after a call line that a pager cut in two."""
+        return self._banner > 0 or self._cut is not None
+
+    def read(self, line: Line, hits: Sequence[bytes]) -> None:
+        """Note what ``line`` tells of the process that printed it."""
+        if line.level is None:
+            self._read_unprefixed(line)
+            return
+        self._cut = None
+        self.kinds.add("nccl")
+        notes = self._notes(line)
+        if notes is None:
+            return
+        self._note_versions(notes.process, line)
+        done: list[Rule] = []
+        for hit in hits:
+            for rule in self._rules.get(hit, ()):
+                if rule not in done and (found := rule.pattern.search(line.text)):
+                    done.append(rule)
+                    rule.note(notes, found, line)
+        if _CUT.search(line.text):
+            self._cut = line
+
+    def finish(self, evidence: LogEvidence) -> None:
+        """Hand over the processes, the versions of bare lines and the hosts of banners."""
+        evidence.processes.extend(notes.process for notes in self._processes.values())
+        known = set(evidence.versions)
+        evidence.versions.extend(v for v in self._versions if v not in known)
+        for host, place in self._hosts.items():
+            evidence.hosts.setdefault(host, place)
+
+    def _notes(self, line: Line) -> ProcessNotes | None:
+        """The notes of the process that speaks, up to date with this sign of life."""
+        speaker = line.speaker
+        key = (speaker.host or speaker.address or "", speaker.pid or speaker.label or "")
+        notes = self._processes.get(key)
+        if notes is None:
+            if len(self._processes) >= MAX_PROCESSES:
+                return None
+            process = NcclProcess(host=key[0], pid=key[1], speaker=speaker, first=line.place)
+            notes = self._processes[key] = ProcessNotes(process)
+        notes.process.last = line.place
+        if speaker.rank is not None and notes.process.speaker.rank is None:
+            notes.process.speaker = Speaker(*speaker)
+        return notes
+
+    def _note_versions(self, process: NcclProcess, line: Line) -> None:
+        if "ersion " in line.text:
+            for library, version in versions(line.text):
+                process.library = library
+                add_once(process.versions, version)
+                if library == "RCCL":
+                    self._banner = _BANNER_LINES
+        if process.library is None and ("rccl" in line.text or "/rccl/" in (line.location or "")):
+            process.library = "RCCL"
+
+    def _read_unprefixed(self, line: Line) -> None:
+        if self._cut is not None:
+            self._join(line)
+        for found in versions(line.text):
+            if len(self._versions) < MAX_VERSIONS:
+                self._versions.setdefault(found)
+            if is_bare_version(line.text):
+                self.kinds.add("nccl")
+            if found[0] == "RCCL":
+                self._banner = _BANNER_LINES
+                return
+        if self._banner:
+            self._banner -= 1
+            if host := banner_host(line.text):
+                self._hosts.setdefault(host, line.place)
+
+    def _join(self, line: Line) -> None:
+        """Read a call line that a pager broke at the screen's edge, marked with a dollar."""
+        cut, self._cut = self._cut, None
+        if cut is None or not _REST.match(line.text):
+            return
+        text = cut.text.rstrip("$") + " " + line.text.strip()
+        whole = Line(text=text, place=cut.place, speaker=cut.speaker, level=cut.level)
+        self.read(whole, [needle for needle in self._rules if needle.decode() in text])

@@ -1,0 +1,35 @@
+"""The environment as the library printed it."""
+
+import re
+
+from ncdiag.read.line import Line
+from ncdiag.read.nccl.notes import ProcessNotes, Rule, put
+
+REDACTED = "[redacted]"
+
+_SET = re.compile(r"^([A-Z][A-Z0-9_]{2,63}) set (?:by environment )?to (.{0,1024})")
+_SETTING = re.compile(r"Setting ([A-Z][A-Z0-9_]{2,63}) environment variable to (.{0,1024})")
+_SMELLS = re.compile(r"TOKEN|SECRET|KEY|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+_NUMBER = re.compile(r"-?\d+\.\Z")
+
+
+def safe_value(name: str, value: str) -> str:
+    """``value``, unless the variable's name smells of a secret; NCCL's own hold none."""
+    if _SMELLS.search(name) and not name.startswith("NCCL_"):
+        return REDACTED
+    return value
+
+
+def _note_setting(notes: ProcessNotes, found: re.Match[str], line: Line) -> None:
+    """Numbers are printed with a full stop behind them, words without."""
+    del line
+    name, value = found[1], found[2].strip()
+    if _NUMBER.match(value):
+        value = value[:-1]
+    put(notes.process.environment, name, safe_value(name, value))
+
+
+RULES = (
+    Rule((" set by environment to ", " set to "), _SET, _note_setting),
+    Rule((" environment variable to ",), _SETTING, _note_setting),
+)
