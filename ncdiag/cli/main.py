@@ -19,6 +19,7 @@ from typer.main import get_command
 import ncdiag
 from ncdiag.cli import interrupts
 from ncdiag.cli.doctor import doctor
+from ncdiag.cli.parse_log import parse_log
 from ncdiag.cli.report import report
 from ncdiag.cli.sweep import sweep
 from ncdiag.model.errors import ExitCode, NcdiagError
@@ -54,11 +55,12 @@ def ncdiag_command(
         ),
     ] = False,
 ) -> None:
-    """Find bad network links and hosts in GPU clusters."""
+    """Find bad network links and hosts in GPU clusters, and say why a job failed."""
 
 
 app.command()(sweep)
 app.command()(report)
+app.command()(parse_log)
 app.command()(doctor)
 
 

@@ -36,7 +36,7 @@ class Mode(StrEnum):
 Number = TypeVar("Number", int, float)
 
 
-def _as_parameter(parse: Callable[[str], Number]) -> Callable[[str | Number], Number]:
+def as_parameter(parse: Callable[[str], Number]) -> Callable[[str | Number], Number]:
     """A parser for typer, whose complaint names the option; a default is a number already."""
 
     def parser(value: str | Number) -> Number:
@@ -57,7 +57,8 @@ def _parse_duration_above_zero_s(text: str) -> float:
     return seconds
 
 
-def _parse_size_above_zero_bytes(text: str) -> int:
+def parse_size_above_zero_bytes(text: str) -> int:
+    """Bytes of ``8M`` or ``1G``, above zero; raises :class:`UsageError`."""
     size = parse_size_bytes(text)
     if size <= 0:
         raise UsageError(f"a size must be above zero: {text!r}")
@@ -148,7 +149,7 @@ Budget = Annotated[
     typer.Option(
         "--budget",
         metavar="DURATION",
-        parser=_as_parameter(parse_duration_s),
+        parser=as_parameter(parse_duration_s),
         rich_help_panel=_MEASURING,
         help="Stop in time, and say what was not measured: 90s, 10m, 2h.",
     ),
@@ -158,7 +159,7 @@ WarmupTime = Annotated[
     typer.Option(
         "--warmup-time",
         metavar="DURATION",
-        parser=_as_parameter(_parse_duration_above_zero_s),
+        parser=as_parameter(_parse_duration_above_zero_s),
         rich_help_panel=_MEASURING,
         show_default=False,
         help=f"How long a direction sends before it is measured (default: {WARMUP_S:g}s).",
@@ -169,7 +170,7 @@ MeasureTime = Annotated[
     typer.Option(
         "--measure-time",
         metavar="DURATION",
-        parser=_as_parameter(_parse_duration_above_zero_s),
+        parser=as_parameter(_parse_duration_above_zero_s),
         rich_help_panel=_MEASURING,
         show_default=False,
         help=f"How long a direction is measured (default: {MEASURE_S:g}s).",
@@ -180,7 +181,7 @@ MaxBytes = Annotated[
     typer.Option(
         "--max-bytes",
         metavar="SIZE",
-        parser=_as_parameter(_parse_size_above_zero_bytes),
+        parser=as_parameter(parse_size_above_zero_bytes),
         rich_help_panel=_MEASURING,
         help="Payload after which a direction ends before its time is up: 512M, 8G.",
     ),
@@ -190,7 +191,7 @@ FaultyBelow = Annotated[
     typer.Option(
         "--faulty-below",
         metavar="SHARE",
-        parser=_as_parameter(_parse_share),
+        parser=as_parameter(_parse_share),
         rich_help_panel=_MEASURING,
         help="A link below this share of its expectation is faulty.",
     ),

@@ -1,19 +1,16 @@
 """``report.json``: everything a sweep concluded, schema ``ncdiag/sweep/1``."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-import msgspec
-
 from ncdiag.model.verdict import SweepReport
+from ncdiag.report.json_document import layout
 
 SCHEMA = "ncdiag/sweep/1"
 # Of a Gbit/s that is 1 kbit/s, finer than any link can be measured.
 DECIMALS = 6
-
-_encode = msgspec.json.Encoder().encode
 
 
 def render(report: SweepReport) -> bytes:
@@ -21,8 +18,7 @@ def render(report: SweepReport) -> bytes:
 
     A figure that is not a finite number becomes ``null``.
     """
-    lines = [_encode(key) + b": " + _value(value) for key, value in _document(report).items()]
-    return b"{\n" + b",\n".join(lines) + b"\n}\n"
+    return layout(_document(report))
 
 
 def _document(report: SweepReport) -> dict[str, Any]:
@@ -46,13 +42,6 @@ def _document(report: SweepReport) -> dict[str, Any]:
         "settings": report.settings,
         "versions": report.versions,
     }
-
-
-def _value(value: Any) -> bytes:
-    if isinstance(value, Iterable) and not isinstance(value, (str, dict)):
-        items = b",\n ".join(map(_encode, value))
-        return b"[\n " + items + b"\n]" if items else b"[]"
-    return _encode(value)
 
 
 def _rounded(records: Sequence[Any]) -> Iterator[dict[str, Any]]:

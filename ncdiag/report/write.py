@@ -19,14 +19,7 @@ def write_all(report: SweepReport, directory: Path) -> None:
     """
     report = presentable(report)
     for name, render in _renderers().items():
-        content = render(report)
-        data = content.encode() if isinstance(content, str) else content
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            _replace(directory / name, data)
-        except OSError as error:
-            where = visible(str(directory / name))
-            raise UndecidedError(f"cannot write {where}: {error.strerror or error}") from error
+        write_file(directory / name, render(report))
 
 
 def _renderers() -> Mapping[str, Callable[[SweepReport], str | bytes]]:
@@ -53,8 +46,21 @@ def _renderers() -> Mapping[str, Callable[[SweepReport], str | bytes]]:
     }
 
 
+def write_file(path: Path, content: str | bytes) -> None:
+    """Put ``content`` at ``path`` in one step, in a folder that is made where it is missing.
+
+    Whoever reads meanwhile sees the old file whole. Raises :class:`UndecidedError`.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise UndecidedError(
+            f"cannot write {visible(str(path))}: {error.strerror or error}"
+        ) from error
+
+
 def _replace(path: Path, data: bytes) -> None:
-    """Put ``data`` at ``path`` in one step; whoever reads meanwhile sees the old file whole."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with unfinished.open("wb") as file:

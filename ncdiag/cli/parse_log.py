@@ -1,0 +1,243 @@
+"""``ncdiag parse-log``: the post-mortem of logs."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ncdiag.cli import console, options
+from ncdiag.model.errors import ExitCode, NcdiagError, UsageError
+from ncdiag.model.finding import Postmortem
+from ncdiag.model.log import LogEvidence
+from ncdiag.model.text import visible
+
+MAX_BYTES = 1 << 40
+_GLOB = frozenset("*?[")
+
+_READING = "Reading"
+_OUTPUT = "Output"
+_CLASSES = "What findings mean"
+
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PATH",
+        show_default=False,
+        help="Logs, folders of logs, or patterns; plain or compressed. - is standard input.",
+    ),
+]
+Ras = Annotated[
+    str | None,
+    typer.Option(
+        "--ras",
+        metavar="HOST[:PORT]",
+        rich_help_panel=_READING,
+        help="Ask the RAS service of a running job there (port 28028 unless given).",
+    ),
+]
+HostsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--hosts",
+        metavar="FILE",
+        rich_help_panel=_READING,
+        help="A hosts file whose address= turns addresses into names. Contacts nobody.",
+    ),
+]
+MaxBytes = Annotated[
+    int,
+    typer.Option(
+        "--max-bytes",
+        metavar="SIZE",
+        parser=options.as_parameter(options.parse_size_above_zero_bytes),
+        rich_help_panel=_READING,
+        show_default=False,
+        help="Stop reading an input after so many bytes of text (default: 1T).",
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        min=1,
+        max=1024,
+        rich_help_panel=_READING,
+        help="How many processes read (default: one a core).",
+    ),
+]
+Html = Annotated[
+    Path | None,
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        rich_help_panel=_OUTPUT,
+        help="Write a page with everything and a timeline; it works offline.",
+    ),
+]
+IsolateOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--isolate-out",
+        metavar="FILE",
+        rich_help_panel=_OUTPUT,
+        help="Write the hosts to isolate, one a line; an empty file when there are none.",
+    ),
+]
+Force = Annotated[
+    bool, typer.Option("--force", rich_help_panel=_OUTPUT, help="Write over files that exist.")
+]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        rich_help_panel=_OUTPUT,
+        help="Say everything: all evidence, and tables of what was read.",
+    ),
+]
+Explain = Annotated[
+    str | None,
+    typer.Option(
+        "--explain",
+        metavar="CLASS",
+        rich_help_panel=_CLASSES,
+        help="Say what a class of finding means and how to act on it.",
+    ),
+]
+ListClasses = Annotated[
+    bool,
+    typer.Option("--list-classes", rich_help_panel=_CLASSES, help="List all classes of findings."),
+]
+
+
+def parse_log(
+    paths: Paths = None,
+    *,
+    ras: Ras = None,
+    hosts: HostsFile = None,
+    max_bytes: MaxBytes = MAX_BYTES,
+    jobs: Jobs = None,
+    output_format: options.Format = options.OutputFormat.TEXT,
+    html: Html = None,
+    isolate_out: IsolateOut = None,
+    force: Force = False,
+    verbose: Verbose = False,
+    no_color: options.NoColor = False,
+    explain: Explain = None,
+    list_classes: ListClasses = False,
+) -> ExitCode:
+    """Say from its logs why a job failed, and which hosts to leave out.
+
+    Reads logs of NCCL, RCCL, PyTorch, torchrun, kernel, Slurm, mpirun and Ray, nccl-tests output,
+    RAS reports, Inspector and flight-recorder dumps. The exit code is 0 when nothing is wrong, 1
+    with findings, 3 when the logs cannot tell.
+    """
+    as_json = output_format is options.OutputFormat.JSON
+    if explain is not None or list_classes:
+        return _classes(explain, as_json=as_json, no_color=no_color)
+    inputs = paths or []
+    if not inputs and ras is None:
+        raise UsageError("nothing to read; name logs or folders, or --ras HOST for a running job")
+    _check_inputs(inputs)
+    _check_outputs([path for path in (html, isolate_out) if path], force=force)
+    names = _names(hosts) if hosts else {}
+    evidence = _read(inputs, ras, max_bytes=max_bytes, jobs=jobs, no_color=no_color)
+    from ncdiag.diagnose.postmortem import diagnose
+
+    postmortem = diagnose(evidence, names)
+    failure = _write(postmortem, evidence, html, isolate_out)
+    if as_json:
+        from ncdiag.report.postmortem import json_report
+
+        sys.stdout.flush()
+        sys.stdout.buffer.write(json_report.render(postmortem))
+    else:
+        from ncdiag.report.postmortem import text
+
+        text.render(postmortem, evidence, console.results(no_color=no_color), verbose=verbose)
+    if failure:
+        raise failure
+    return postmortem.verdict.exit_code
+
+
+def _classes(explain: str | None, *, as_json: bool, no_color: bool) -> ExitCode:
+    from ncdiag.report.postmortem import classes
+
+    chosen = [classes.find(explain)] if explain is not None else list(classes.ALL)
+    if as_json:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(classes.render_json(chosen))
+    elif explain is not None:
+        classes.explain(chosen[0], console.results(no_color=no_color))
+    else:
+        classes.list_all(console.results(no_color=no_color))
+    return ExitCode.DONE
+
+
+def _check_inputs(paths: Sequence[str]) -> None:
+    """Refuse what is not there; a pattern is looked at by whoever expands it."""
+    for path in paths:
+        if path != "-" and not os.path.lexists(path) and not _GLOB & set(path):
+            raise UsageError(f"there is no {path}; name a log, a folder of logs or a pattern")
+
+
+def _check_outputs(paths: Sequence[Path], *, force: bool) -> None:
+    """Refuse before anything is read what could not be written after it."""
+    for path in paths:
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; name a file to write")
+        if os.path.lexists(path) and not force:
+            raise UsageError(f"{path} is already there; name another file, or add --force")
+
+
+def _names(file: Path) -> dict[str, str]:
+    """The names of a hosts file by address."""
+    from ncdiag.cluster.inventory import read_hosts
+
+    if not file.exists():
+        raise UsageError(f"there is no hosts file {file}")
+    return {host.address: host.name for host in read_hosts(str(file)) if host.address != host.name}
+
+
+def _read(
+    paths: Sequence[str], ras: str | None, *, max_bytes: int, jobs: int | None, no_color: bool
+) -> LogEvidence:
+    from ncdiag.cli.reading import ReadingBar
+    from ncdiag.logs.read_logs import read_logs
+
+    messages = console.messages(no_color=no_color)
+    with ReadingBar(messages) as bar:
+        evidence = read_logs(paths, jobs=jobs, max_bytes=max_bytes, progress=bar.progress)
+    bad = [one for one in evidence.inputs if one.error]
+    unread = [one for one in bad if not one.bytes]
+    if not evidence.inputs:
+        raise UsageError(f"{', '.join(paths)}: no file is there")
+    if len(unread) == len(evidence.inputs):
+        more = f" (and {len(bad) - 1} more cannot be read)" if len(bad) > 1 else ""
+        raise UsageError(f"{bad[0].path}: {bad[0].error}{more}")
+    for one in bad:
+        messages.print(f"ncdiag: {visible(one.path)}: {visible(one.error or '')}", soft_wrap=True)
+    return evidence
+
+
+def _write(
+    postmortem: Postmortem, evidence: LogEvidence, html: Path | None, isolate_out: Path | None
+) -> NcdiagError | None:
+    """Write the files that were asked for; what fails is told after the results."""
+    from ncdiag.report import node_lists
+    from ncdiag.report.write import write_file
+
+    try:
+        if isolate_out:
+            hosts = [visible(one.host) for one in postmortem.isolate]
+            write_file(isolate_out, node_lists.render(hosts))
+        if html:
+            from ncdiag.report.postmortem import html_report
+
+            write_file(html, html_report.render(postmortem, evidence))
+    except NcdiagError as error:
+        return error
+    return None

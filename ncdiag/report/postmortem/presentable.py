@@ -1,0 +1,32 @@
+"""Makes what came from logs safe to print, once, before any format renders it."""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from typing import Any
+
+from ncdiag.model.finding import Postmortem
+from ncdiag.model.text import visible
+
+
+def presentable(postmortem: Postmortem) -> Postmortem:
+    """Return ``postmortem`` with control characters visible in every text.
+
+    Each format still escapes what has a meaning in that format.
+    """
+    shown: Postmortem = _shown(postmortem)
+    return shown
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if isinstance(value, Enum) else visible(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(
+            value, **{one.name: _shown(getattr(value, one.name)) for one in fields(value)}
+        )
+    if isinstance(value, Mapping):
+        return {_shown(key): _shown(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return tuple(_shown(item) for item in value)
+    return value
