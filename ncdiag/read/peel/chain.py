@@ -1,0 +1,208 @@
+"""Takes the wrappers before a record off, as long as what follows proves them."""
+
+import re
+from dataclasses import dataclass, field, replace
+
+from ncdiag.model.log import NOBODY, Speaker
+from ncdiag.read.peel import library, stamps
+from ncdiag.read.peel.wrappers import Proof, Wrapper, matching
+
+_MOST = 16
+# Beginnings that no wrapper is mistaken for: of NCCL, its tests, torch, kernels and launchers.
+_OPENER = re.compile(
+    r"[NR]CCL version\b|# |#$|NVRM: |nvidia-nvswitch\d|mlx[45]_core |mlx5: |Traceback \(most recent"
+    r"|\S{1,255}: Test (?:NCCL|CUDA) failure| \.\. \S{1,255} pid \d|libfabric:\d"
+    r"|\[(?:PG|Rank) [^\]]{1,200}\] |torch\.distributed\.|Channel \d\d|terminate called after"
+    r"|srun: |slurm(?:d|stepd)\S{0,255}: |mpi(?:run|exec)\S{0,64}: "
+    r"|\[[\w.-]{1,255}:\d{1,10}\] |\*\*\* |ncclSystemError|ncclRemoteError|RuntimeError: "
+    r"|torch\.\w+\.?\w*Error: |Last error:|[0-9a-f]{8} [0-9a-f]{8} [0-9a-f]{8} [0-9a-f]{8}$",
+    re.ASCII,
+)
+# Forms that, once proved, are believed in the rest of the input too.
+_LASTING = frozenset({"[n]", "n:", "n tab", "file:"})
+_NAMED = {"host:": "host", "service": "label"}
+# Launchers number processes so, and editors lines.
+_NUMBERS = frozenset({"[n]", "n:", "n tab", "n", "n:text", "n|"})
+_MOST_NAMES = 4096
+_PID_MAX = 1 << 22
+_ORIGINS = (
+    (
+        re.compile(r"(?:srun|slurm(?:d|stepd)|sbatch|salloc)(?:-[\w.-]{1,255})?: ", re.ASCII),
+        "slurm",
+    ),
+    (re.compile(r"(?:mpirun|mpiexec[\w.]{0,16}|prterun|orterun|orted|prted): ", re.ASCII), "mpi"),
+    (re.compile(r"(?:[A-Z]{4,8}:)?torch\.distributed\.(?:elastic|run|launcher)\b"), "elastic"),
+)
+# Messages of MPI name their process; it stays part of the text.
+_SELF_NAMED = re.compile(
+    r"\[(?:(?P<host>[A-Za-z][\w.-]{0,252}):(?P<pid>\d{1,10})(?::\d{1,10}){0,2}"
+    r"|(?:proxy:\d+(?::\d+)?|mpiexec)@(?P<proxy>[A-Za-z][\w.-]{0,252}))\] ",
+    re.ASCII,
+)
+
+
+@dataclass(slots=True)
+class Chain:
+    """What the wrappers of one record prove; the record's text begins at ``end``."""
+
+    end: int = 0
+    shown: int = 0
+    speaker: Speaker = NOBODY
+    stamp: stamps.Stamp | None = None
+    origin: str | None = None
+    location: str | None = None
+    prefix: library.Prefix | None = None
+    known: bool = False
+    part: re.Match[str] | None = None
+    wrapped: bool = False
+
+
+@dataclass(slots=True)
+class Memory:
+    """What earlier lines of the input proved."""
+
+    calendar: stamps.Calendar
+    forms: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    hosts: set[str] = field(default_factory=set)
+    numbers: set[str] = field(default_factory=set)
+    last_number: int = -2
+    streams: bool = False
+
+    def believes(self, row: Wrapper, found: re.Match[str]) -> bool:
+        """Whether this form was proved before."""
+        group = _NAMED.get(row.name)
+        return row.name in self.forms or (group is not None and found[group] in self.names)
+
+    def learn(self, row: Wrapper, found: re.Match[str]) -> None:
+        """Believe this form from now on."""
+        group = _NAMED.get(row.name)
+        if row.name in _LASTING:
+            self.forms.add(row.name)
+        elif group and len(self.names) < _MOST_NAMES:
+            self.names.add(found[group])
+
+    def label(self, text: str) -> str | None:
+        """``text`` if numbers name streams in this input, ``None`` while they may count lines."""
+        number = int(text)
+        if not self.streams:
+            self.streams = text in self.numbers and number != self.last_number + 1
+            if len(self.numbers) < _MOST_NAMES:
+                self.numbers.add(text)
+        self.last_number = number
+        return text if self.streams else None
+
+
+def read(text: str, start: int, memory: Memory, base: Chain | None = None) -> Chain:
+    """The wrappers at ``start`` and the library's prefix after them, if it follows."""
+    rows: list[tuple[Wrapper, re.Match[str]]] = []
+    at = start
+    prefix, known = _known(text, at)
+    while not known and len(rows) < _MOST:
+        step = next(matching(text, at), None)
+        if step is None:
+            break
+        rows.append(step)
+        at = step[1].end()
+        prefix, known = _known(text, at)
+    believed = _believed(rows, memory, Proof.SURE if known else Proof.NOTHING)
+    chain = replace(base, end=start, shown=start, part=None) if base else Chain(start, start)
+    if believed == len(rows):
+        chain.prefix, chain.known = prefix, known
+    for row, found in rows[:believed]:
+        _apply(chain, row, found, memory)
+    return _finished(chain, text)
+
+
+def _known(text: str, at: int) -> tuple[library.Prefix | None, bool]:
+    prefix = library.at(text, at) or library.lost_at(text, at)
+    return prefix, prefix is not None or _OPENER.match(text, at) is not None
+
+
+def _believed(rows: list[tuple[Wrapper, re.Match[str]]], memory: Memory, proof: Proof) -> int:
+    """How many of ``rows``, from the first, are proved by what follows them."""
+    believed = len(rows)
+    for index in range(len(rows) - 1, -1, -1):
+        row, found = rows[index]
+        if row.needs <= proof or memory.believes(row, found):
+            if proof is Proof.SURE:
+                memory.learn(row, found)
+            proof = max(proof, row.proves)
+        else:
+            believed, proof = index, Proof.NOTHING
+    return believed
+
+
+def _apply(chain: Chain, row: Wrapper, found: re.Match[str], memory: Memory) -> None:
+    values = found.groupdict()
+    chain.end = found.end()
+    chain.wrapped = True
+    if not row.quoted:
+        chain.shown = found.end()
+    chain.origin = _origin(row, values) or chain.origin
+    chain.location = values.get("location") or chain.location
+    if values.get("part"):
+        chain.part = found
+    stamp = _stamp(found, values, memory)
+    if stamp and (chain.stamp is None or stamp.weight > chain.stamp.weight):
+        chain.stamp = stamp
+    label = values.get("label")
+    if label and row.name in _NUMBERS:
+        label = memory.label(label)
+    said = chain.speaker
+    rank = values.get("rank")
+    chain.speaker = said._replace(
+        host=values.get("host") or said.host,
+        pid=values.get("pid") or _thread(values) or said.pid,
+        rank=int(rank) if rank else said.rank,
+        label=label or said.label,
+        address=values.get("address") or said.address,
+    )
+
+
+def _thread(values: dict[str, str | None]) -> str | None:
+    """The number of glog's lines: a process or, too large for one, a thread's handle."""
+    thread = values.get("thread")
+    return thread if thread and int(thread) <= _PID_MAX else None
+
+
+def _origin(row: Wrapper, values: dict[str, str | None]) -> str | None:
+    if row.origin:
+        return row.origin
+    for group, origin in (("kernel", "kernel"), ("slurm", "slurm"), ("fabric", "fabric-manager")):
+        if values.get(group):
+            return origin
+    location = values.get("location") or ""
+    if row.name == "glog":
+        return "elastic" if "distributed/" in location or "elastic" in location else None
+    return None
+
+
+def _stamp(
+    found: re.Match[str], values: dict[str, str | None], memory: Memory
+) -> stamps.Stamp | None:
+    time = values.get("time")
+    if time:
+        return stamps.read(time, memory.calendar)
+    seconds, micros = values.get("uptime"), values.get("uptime_us")
+    if seconds:
+        return stamps.uptime(seconds, float(seconds))
+    return stamps.uptime(micros, int(micros) / 1e6) if micros else None
+
+
+def _finished(chain: Chain, text: str) -> Chain:
+    prefix = chain.prefix
+    if prefix:
+        chain.end = prefix.end
+        return chain
+    for pattern, origin in _ORIGINS:
+        if pattern.match(text, chain.end):
+            chain.origin = origin
+            return chain
+    named = _SELF_NAMED.match(text, chain.end)
+    if named and chain.origin in {None, "mpi"}:
+        chain.origin = "mpi"
+        chain.speaker = chain.speaker._replace(
+            host=named["host"] or named["proxy"], pid=named["pid"] or chain.speaker.pid
+        )
+    return chain

@@ -1,0 +1,45 @@
+"""Bytes of one raw line to text without what terminals left in it."""
+
+import re
+
+LONGEST = 65536
+_CONTROL = re.compile(
+    r"\x1b\[[0-?]{0,64}[ -/]{0,8}[@-~]"  # CSI
+    r"|\x1b[\]PX^_][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?"  # OSC and other strings
+    r"|\x1b[ -/]{0,4}[0-~]?"
+)
+# Colours whose escape was dropped or spelt out.
+_MAIMED = re.compile(
+    r"(?:\^\[|\\x1[bB]|\\e|\\0?33|\\u001[bB]|ESC|\u241b|\u2190)?"
+    r"\[(?:(?:\d{1,3}(?:;\d{1,3}){0,8})?m(?!\])|(?<=[\[eEbBC3\u241b\u2190]\[)[0-2]?[KJ])"
+)
+_MAIMED_START = re.compile(rf"(?:{_MAIMED.pattern})+ ?")
+# What makes a piece before a carriage return worth keeping.
+_WORTH = re.compile(r"NCCL|ProcessGroup|NVRM|[Ee]rror|\[rank\d|Traceback|Xid")
+
+
+def decode(raw: bytes) -> str:
+    """The text of a raw line, without its line end and NUL bytes."""
+    if len(raw) > LONGEST:
+        raw = raw[:LONGEST]
+    text = raw.decode("utf-8", "replace").rstrip("\r\n")
+    return text.replace("\0", "") if "\0" in text else text
+
+
+def without_colours(text: str) -> str:
+    """``text`` without escape sequences, whole or maimed."""
+    if "\x1b" in text:
+        text = _CONTROL.sub("", text)
+    if "m" in text and "[" in text:
+        start = _MAIMED_START.match(text)
+        if start:
+            text = text[start.end() :]
+        text = _MAIMED.sub("", text)
+    return text
+
+
+def after_returns(text: str) -> list[str]:
+    """What stays of a line that was printed over itself: its last state, and real records."""
+    pieces = [piece for piece in text.split("\r") if piece.strip()]
+    kept = [piece for piece in pieces[:-1] if _WORTH.search(piece)]
+    return [*kept, *pieces[-1:]] or [""]
