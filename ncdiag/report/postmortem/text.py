@@ -1,10 +1,33 @@
 """A post-mortem for a terminal: what failed, where and what to do, in the first three lines."""
 
-from rich.console import Console
+from collections.abc import Sequence
 
-from ncdiag.model.finding import Postmortem
+from rich import box
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from ncdiag.model.finding import Finding, Isolation, Postmortem, PostmortemVerdict, Role
 from ncdiag.model.log import LogEvidence
+from ncdiag.report.describe import percent
+from ncdiag.report.postmortem import describe
+from ncdiag.report.postmortem.paths import ShortPaths
 from ncdiag.report.postmortem.presentable import presentable
+from ncdiag.report.postmortem.tables import Table, tables
+
+_VERDICTS = {
+    PostmortemVerdict.OK: "bold green",
+    PostmortemVerdict.FINDINGS: "bold red",
+    PostmortemVerdict.INCONCLUSIVE: "bold yellow",
+}
+_ROLES = {Role.ROOT: "bold red", Role.CONSEQUENCE: "yellow", Role.WARNING: "cyan"}
+_LABEL = 9
+_INDENT = 2
+_NARROWEST = 20
+# What a screen of 24 lines takes, and what --verbose shows.
+_STORY, _ROOTS, _OTHERS, _LINES, _ROWS, _TABLE_ROWS = 4, 3, 3, 2, 2, 60
+_ACTIONS, _WHY_CHARS = 3, 240
+_ALL = 10_000
 
 
 def render(
@@ -12,6 +35,152 @@ def render(
 ) -> None:
     """Print the answer; ``verbose`` adds all evidence and tables of what was read."""
     shown = presentable(postmortem)
-    console.print(shown.verdict.upper())
-    for one in shown.findings:
-        console.print(f"{one.role} {one.class_}")
+    page = _Page(shown, console, verbose=verbose)
+    page.top()
+    page.story()
+    page.findings()
+    if verbose:
+        for table in tables(postmortem, evidence):
+            page.table(table)
+
+
+class _Page:
+    """Prints the parts of a post-mortem; prose is wrapped, what is to be copied is not."""
+
+    def __init__(self, postmortem: Postmortem, console: Console, *, verbose: bool) -> None:
+        self._postmortem = postmortem
+        self._console = console
+        self._verbose = verbose
+        self._paths = ShortPaths(one.path for one in postmortem.inputs)
+
+    def top(self) -> None:
+        """What failed, whom to isolate, what to do first, and what all this is about."""
+        postmortem, first = self._postmortem, next(iter(self._postmortem.findings), None)
+        line = Text(f"{postmortem.verdict.upper()}  ", style=_VERDICTS[postmortem.verdict])
+        line.append(describe.headline(postmortem), style="bold")
+        self._console.print(line, soft_wrap=False)
+        if first and first.role is not Role.WARNING:
+            self._whole("isolate", describe.isolate(postmortem))
+            self._whole("next", describe.next_command(first))
+        for label, text in (("job", describe.job(postmortem)), ("read", self._read())):
+            if text:
+                self._say(label, text)
+
+    def _read(self) -> str:
+        where = f" in {self._paths.folder}" if self._paths.folder else ""
+        return f"{describe.read(self._postmortem)}{where}"
+
+    def story(self) -> None:
+        """What happened, in order."""
+        story = self._postmortem.story
+        shown = story if self._verbose else story[:_STORY]
+        for number, sentence in enumerate(shown):
+            self._say("" if number else "story", sentence)
+        for one in self._postmortem.isolate:
+            self._because(one)
+
+    def _because(self, one: Isolation) -> None:
+        self._say("because", f"{one.host}: {one.because} ({percent(one.confidence)} sure)")
+
+    def findings(self) -> None:
+        """Every finding: the first root in full, what follows from it in a line each."""
+        findings = self._postmortem.findings
+        roots = [one for one in findings if one.role is Role.ROOT]
+        for number, one in enumerate(self._some(roots, _ROOTS)):
+            self._finding(one, full=number == 0 or self._verbose)
+        self._left_out(len(roots) - _ROOTS, "root")
+        for role in (Role.CONSEQUENCE, Role.WARNING):
+            others = [one for one in findings if one.role is role]
+            for one in self._some(others, _OTHERS):
+                self._finding(one, full=self._verbose)
+            self._left_out(len(others) - _OTHERS, role.value)
+
+    def _some(self, findings: Sequence[Finding], most: int) -> Sequence[Finding]:
+        return findings if self._verbose else findings[:most]
+
+    def _left_out(self, number: int, what: str) -> None:
+        if number > 0 and not self._verbose:
+            self._console.print(f"+{number} more {what}{'s' if number > 1 else ''}: --verbose")
+
+    def _finding(self, one: Finding, *, full: bool) -> None:
+        head = Text(f"{one.role.upper()}  ", style=_ROLES[one.role])
+        head.append(one.class_, style="bold")
+        head.append(f"  {self._facts(one)}")
+        if full:
+            self._console.print()
+        self._print(head, _INDENT)
+        if full:
+            self._print(Text(one.explanation if self._verbose else self._why(one)), _INDENT)
+        lines = _ALL if self._verbose else _LINES if full else 1
+        for line in one.evidence[:lines]:
+            self._quote(self._paths.place(line), line.text, rows=_ROWS if full else 1)
+        if full:
+            for number, action in enumerate(self._actions(one), start=1):
+                self._print(Text(f"{number}. {describe.filled(action, one)}"), _INDENT, hang=3)
+
+    def _facts(self, one: Finding) -> str:
+        first = one.first_seen
+        parts = (
+            describe.suspects(one.suspects),
+            one.severity.value,
+            f"{percent(one.confidence)} sure" if one.role is Role.ROOT else "",
+            describe.times(one),
+            f"first at {first.time}" if first and first.time else "",
+        )
+        return ", ".join(part for part in parts if part)
+
+    def _why(self, one: Finding) -> str:
+        return describe.brief(describe.specific(one) or one.explanation, _WHY_CHARS)
+
+    def _actions(self, one: Finding) -> Sequence[str]:
+        return one.actions if self._verbose else one.actions[:_ACTIONS]
+
+    def _quote(self, place: str, text: str, *, rows: int) -> None:
+        """A line of a log, cut to what is readable; all of it with ``--verbose``."""
+        line = Text(f"{place}  ", style="dim")
+        line.append(text, style="default")
+        wrapped = list(line.wrap(self._console, self._width(2 * _INDENT), overflow="fold"))
+        if len(wrapped) > rows and not self._verbose:
+            wrapped = wrapped[:rows]
+            wrapped[-1].truncate(self._width(2 * _INDENT) - 1)
+            wrapped[-1].append("…")
+        for number, row in enumerate(wrapped):
+            row.rstrip()
+            self._console.print(Text(" " * (_INDENT if number == 0 else 2 * _INDENT)) + row)
+
+    def table(self, table: Table) -> None:
+        """A table of what was read."""
+        grid = Grid(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, title_justify="left")
+        for number, name in enumerate(table.columns):
+            grid.add_column(
+                name, justify="right" if number in table.numbers else "left", overflow="fold"
+            )
+        for row in table.rows[:_TABLE_ROWS]:
+            grid.add_row(*(Text(cell) for cell in row))
+        more = len(table.rows) - _TABLE_ROWS
+        self._console.print()
+        self._console.print(table.title, style="bold")
+        self._console.print(grid)
+        if more > 0:
+            self._console.print(f"and {more:,} more")
+
+    def _say(self, label: str, text: str) -> None:
+        self._print(Text(f"{label:<{_LABEL}} "), 0, rest=Text(text), hang=_LABEL + 1)
+
+    def _print(self, head: Text, indent: int, *, rest: Text | None = None, hang: int = 0) -> None:
+        """Print wrapped, indented, the rows after the first ``hang`` further in."""
+        body = rest if rest is not None else head
+        rows = body.wrap(self._console, self._width(indent + hang), overflow="fold")
+        for number, row in enumerate(rows):
+            row.rstrip()
+            before = head if rest is not None and number == 0 else Text(" " * hang)
+            if rest is None and number == 0:
+                before = Text()
+            self._console.print(Text(" " * indent) + before + row)
+
+    def _whole(self, label: str, text: str) -> None:
+        """Print on one line, so that it can be copied."""
+        self._console.print(Text(f"{label:<{_LABEL}} ") + Text(text, "bold"), soft_wrap=True)
+
+    def _width(self, indent: int) -> int:
+        return max(self._console.width - indent, _NARROWEST)

@@ -1,0 +1,180 @@
+"""A post-mortem in words, the same in every format."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ncdiag.diagnose.postmortem.guide import GUIDE
+from ncdiag.model.finding import (
+    Finding,
+    Postmortem,
+    PostmortemVerdict,
+    Role,
+    Suspect,
+    SuspectKind,
+)
+from ncdiag.model.nodes import fold
+from ncdiag.report.describe import count, percent
+
+_MAX_NAMES = 8
+# Attributes that name a device, the most exact one first.
+_DEVICES: Final = {"NIC": ("hca", "device", "interface"), "GPU": ("pci", "bus_id")}
+# Of a work request: the host that speaks is at fault, or nobody.
+_LOCAL_STATUSES: Final = frozenset({"1", "2", "4", "8", "9", "19", "21"})
+_SENTENCE: Final = re.compile(r"(?<=[.?]) (?=[A-Z])")
+_WORDS: Final = re.compile(r"\b(HOST|PEER|NIC|GPU|PID|FILE|JOB|IFACE|ADDRESS)\b")
+_KINDS: Final = {SuspectKind.GPU: "GPU", SuspectKind.NIC: "NIC", SuspectKind.CONFIG: "setting"}
+
+
+def headline(postmortem: Postmortem) -> str:
+    """One line: what failed and where, or why that cannot be told."""
+    if postmortem.verdict is PostmortemVerdict.FINDINGS and postmortem.findings:
+        return _first(postmortem)
+    if postmortem.verdict is PostmortemVerdict.OK:
+        return _fine(postmortem)
+    if not any(one.kinds for one in postmortem.inputs):
+        return "nothing of NCCL, PyTorch or a kernel was recognised in the input"
+    if postmortem.findings:
+        return f"the logs cannot tell for sure; first to look at: {_first(postmortem)}"
+    return "nothing certainly failed, but something is missing; give it the logs of all ranks"
+
+
+def _first(postmortem: Postmortem) -> str:
+    first = postmortem.findings[0]
+    where = suspects(first.suspects)
+    at = f": {where}" if where else ""
+    return f"{first.class_}{at} ({percent(first.confidence)} sure)"
+
+
+def _fine(postmortem: Postmortem) -> str:
+    warnings = sum(one.role is Role.WARNING for one in postmortem.findings)
+    told = f", {count(warnings, 'warning')}" if warnings else ""
+    return f"nothing failed in what was read{told}"
+
+
+def suspects(them: Sequence[Suspect]) -> str:
+    """``host gpu-04, NIC mlx5_2``; many of one kind are folded."""
+    groups: dict[SuspectKind, list[str]] = {}
+    for one in them:
+        groups.setdefault(one.kind, []).append(one.name)
+    return ", ".join(_group(kind, names) for kind, names in groups.items())
+
+
+def _group(kind: SuspectKind, names: Sequence[str]) -> str:
+    word = _KINDS.get(kind, kind.value)
+    if kind is SuspectKind.APPLICATION and list(names) == [kind.value]:
+        return "the application"
+    many = "" if len(names) == 1 or kind is SuspectKind.APPLICATION else "s"
+    return f"{word}{many} {listed(names, folded=kind is SuspectKind.HOST)}"
+
+
+def listed(names: Sequence[str], *, folded: bool = False) -> str:
+    """Names with commas, host names folded; of very many the first."""
+    if folded and len(names) > 1:
+        return fold(names)
+    more = len(names) - _MAX_NAMES
+    rest = f" and {more} more" if more > 0 else ""
+    return ", ".join(names[:_MAX_NAMES]) + rest
+
+
+def job(postmortem: Postmortem) -> str:
+    """One line: how large the job was, what it ran with; empty where nothing is known."""
+    shape, library, network = postmortem.job, postmortem.library, postmortem.network
+    ranks = count(shape.ranks, "rank") if shape.ranks else ""
+    nodes = shape.nodes or len(shape.hosts)
+    hosts = count(nodes, "host") if nodes else ""
+    versions = " and ".join(library.versions[:3])
+    parts = (
+        " on ".join(part for part in (ranks, hosts) if part),
+        " ".join(part for part in (library.name, versions) if part),
+        _network(postmortem) if network.name or network.nics else "",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def _network(postmortem: Postmortem) -> str:
+    network = postmortem.network
+    gdr = {"on": "with GPUDirect", "off": "without GPUDirect", "mixed": "GPUDirect on some"}
+    nics = listed(network.nics)
+    parts = (network.name or "network", f"({nics})" if nics else "", gdr.get(network.gdr, ""))
+    return " ".join(part for part in parts if part)
+
+
+def read(postmortem: Postmortem) -> str:
+    """One line: what was read."""
+    inputs = postmortem.inputs
+    kinds = sorted({kind for one in inputs for kind in one.kinds})
+    errors = sum(one.error is not None and not one.bytes for one in inputs)
+    cut = sum(one.truncated for one in inputs)
+    parts = (
+        count(len(inputs) - errors, "file"),
+        count(sum(one.lines for one in inputs), "line"),
+        ", ".join(kinds),
+        f"{count(errors, 'file')} cannot be read" if errors else "",
+        f"{count(cut, 'file')} not read to the end" if cut else "",
+    )
+    return "; ".join(part for part in parts if part)
+
+
+def isolate(postmortem: Postmortem) -> str:
+    """The hosts to leave out, folded."""
+    return fold(one.host for one in postmortem.isolate) if postmortem.isolate else "nobody"
+
+
+def specific(finding: Finding) -> str:
+    """What an explanation says of this case, beside what it says of every one of the class."""
+    return finding.explanation.removeprefix(GUIDE[finding.class_].meaning).strip()
+
+
+def brief(text: str, chars: int) -> str:
+    """The first sentences of ``text`` that fit, at least one."""
+    kept = ""
+    for sentence in _SENTENCE.split(text):
+        longer = f"{kept} {sentence}".strip()
+        if kept and len(longer) > chars:
+            break
+        kept = longer
+    return kept
+
+
+def times(finding: Finding) -> str:
+    """``once`` or ``14 times``."""
+    return "once" if finding.count == 1 else f"{finding.count:,} times"
+
+
+def next_command(finding: Finding) -> str:
+    """The command to run first, with the names of this finding in it."""
+    return filled(GUIDE[finding.class_].next, finding)
+
+
+def filled(text: str, finding: Finding) -> str:
+    """``text`` with the names that the finding knows in place of ``HOST``, ``NIC`` and so on."""
+    names = _names(finding)
+    return _WORDS.sub(lambda match: names.get(match[1], match[1]), text)
+
+
+def _names(finding: Finding) -> Mapping[str, str]:
+    values = finding.attributes
+    host, peer = _ends(finding)
+    found = {"HOST": host, "PEER": peer if peer != host else None}
+    for word, keys in _DEVICES.items():
+        found[word] = next((values[key] for key in keys if key in values), None)
+    found["IFACE"], found["ADDRESS"] = values.get("interface"), values.get("pci")
+    found["PID"], found["JOB"] = values.get("pid"), values.get("job")
+    found["FILE"] = finding.first_seen.path if finding.first_seen else None
+    return {word: name for word, name in found.items() if name and _SAFE.fullmatch(name)}
+
+
+def _ends(finding: Finding) -> tuple[str | None, str | None]:
+    """The host that speaks and the one it speaks of, as the guide's commands mean them."""
+    suspect = next((one.name for one in finding.suspects if one.kind is SuspectKind.HOST), None)
+    peer = finding.attributes.get("peer")
+    victim = next((name for name in finding.victims if name != suspect), None)
+    blames_peer = peer is not None and finding.attributes.get("status") not in _LOCAL_STATUSES
+    if suspect and blames_peer:
+        return victim, suspect
+    return suspect or finding.attributes.get("host") or victim, peer
+
+
+# What a shell takes as it stands; a log must not write commands for whoever copies them.
+_SAFE: Final = re.compile(r"[\w.:%/+][\w.:%/+-]{0,200}", re.ASCII)
