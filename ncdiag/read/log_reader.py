@@ -33,27 +33,23 @@ class LogReader:
         for index, reader in enumerate(self._readers):
             for needle in reader.needles | reader.facts:
                 self._wanted.setdefault(needle, []).append(index)
-        self._needles = tuple(self._wanted)
+        always = (reader.needles - reader.facts for reader in self._readers)
+        self.needles = frozenset[bytes]().union(*always)
+        self.facts = frozenset(self._wanted) - self.needles
+        self.open = False
+        self.learned = 0
+        self.starts = 0
         self._pending: dict[int, tuple[bytes, Sequence[bytes]]] = {}
         self._evidence = LogEvidence()
         self._end: Place | None = None
         self._clock_end: Place | None = None
-
-    @property
-    def needles(self) -> frozenset[bytes]:
-        """Text that some reader wants to see the lines of."""
-        return frozenset(self._wanted)
-
-    @property
-    def open(self) -> bool:
-        """Whether the next line is wanted whatever it contains."""
-        return bool(self._pending) or any(reader.open for reader in self._readers)
 
     def take(self, raw: bytes, number: int, hits: Sequence[bytes]) -> None:
         """Read a line without its line end; ``hits`` are the needles it contains."""
         self._pending[number] = (raw, hits)
         for line in self._peeler.feed(raw, number):
             self._read(line)
+        self.open = any(reader.open for reader in self._readers)
 
     def finish(self) -> LogEvidence:
         """All that was read; called once, after the last line."""
@@ -95,4 +91,4 @@ class LogReader:
         text = line.text.encode(errors="replace")
         if text[-_TAIL:] in raw:
             return hits
-        return [needle for needle in self._needles if needle in text]
+        return [needle for needle in self._wanted if needle in text]

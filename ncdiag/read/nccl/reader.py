@@ -71,11 +71,11 @@ class NcclReader:
         if notes is None:
             return
         self._note_versions(notes.process, line)
-        done: list[Rule] = []
+        done: list[object] = []
         for hit in hits:
             for rule in self._rules.get(hit, ()):
-                if rule not in done and (found := rule.pattern.search(line.text)):
-                    done.append(rule)
+                if rule.note not in done and (found := rule.pattern.search(line.text)):
+                    done.append(rule.note)
                     rule.note(notes, found, line)
         if _CUT.search(line.text):
             self._cut = line

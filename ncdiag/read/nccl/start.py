@@ -126,7 +126,14 @@ def _number(text: str | None) -> int | None:
 
 
 RULES = (
-    Rule(("comm 0x",), _COMM, _note_communicator, fact=False),
+    Rule(
+        ("Init START", "Init COMPLETE", "Destroy ", "Abort ", "Finalize "),
+        _COMM,
+        _note_communicator,
+        fact=False,
+    ),
+    # Calls name their communicator too, millions of times.
+    Rule(("comm 0x",), _COMM, _note_communicator),
     Rule(("Init timings",), _TIMINGS, _note_timings),
     Rule(
         ("Connected all", "Connected bin", "Connected NVLS", "Connected Col", "Connected col"),

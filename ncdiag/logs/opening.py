@@ -1,0 +1,120 @@
+"""Opens an input as a stream of plain bytes, however it is packed or encoded."""
+
+import codecs
+import os
+from collections.abc import Callable
+from typing import Protocol
+
+from ncdiag.logs.decompress import DamagedError, Inflated, inflater
+
+_HEAD_BYTES = 16
+_CHUNK = 128 << 10
+
+
+class Descriptor:
+    """The bytes of an open file from where it stands: ``length`` of them, or all there are."""
+
+    def __init__(self, number: int, length: int | None = None) -> None:
+        self._number = number
+        self._left = length
+        self.done = 0
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """Read into ``buffer``; a file that shrank simply ends."""
+        if self._left is not None:
+            buffer = buffer[: self._left]
+        if not buffer:
+            return 0
+        count = os.readv(self._number, [buffer])
+        self.done += count
+        if self._left is not None:
+            self._left -= count
+        return count
+
+
+class Peeked:
+    """A stream whose beginning, ``head``, was read already and will be read again."""
+
+    def __init__(self, source: Inflated, size: int) -> None:
+        head = bytearray(size)
+        filled = 0
+        self.failure: DamagedError | None = None
+        with memoryview(head) as view:
+            try:
+                while filled < size and (count := source.readinto(view[filled:])):
+                    filled += count
+            except DamagedError as error:  # what came out before it is read first
+                self.failure = error
+        self.whole = filled < size
+        self.head = bytes(head[:filled])
+        self._at = 0
+        self._source = source
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """First the beginning, then the rest."""
+        if self._at < len(self.head):
+            taken = self.head[self._at : self._at + len(buffer)]
+            self._at += len(taken)
+            buffer[: len(taken)] = taken
+            return len(taken)
+        if self.failure:
+            raise self.failure
+        return self._source.readinto(buffer)
+
+    def read(self, size: int, /) -> bytes:
+        """Read up to ``size`` bytes."""
+        data = bytearray(size)
+        with memoryview(data) as view:
+            count = self.readinto(view)
+        return bytes(data[:count])
+
+    def skip(self, size: int) -> None:
+        """Leave out the first bytes of the beginning."""
+        self._at += size
+
+
+class Text:
+    """UTF-16 as UTF-8."""
+
+    def __init__(self, source: Peeked, encoding: str) -> None:
+        self._source = source
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+        self._ready = b""
+        self._ended = False
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """Decode some more."""
+        while not self._ready and not self._ended:
+            chunk = self._source.read(_CHUNK)
+            self._ended = not chunk
+            text = self._decoder.decode(chunk, final=self._ended)
+            self._ready = text.encode(errors="replace")
+        taken = self._ready[: len(buffer)]
+        self._ready = self._ready[len(taken) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+
+class Opened(Protocol):
+    """A stream of plain bytes; raises ``DamagedError`` or ``OSError`` where it breaks off."""
+
+    def readinto(self, buffer: memoryview, /) -> int: ...  # noqa: D102
+
+
+_MARKS: tuple[tuple[bytes, Callable[[Peeked], Opened]], ...] = (
+    (codecs.BOM_UTF16_LE, lambda source: Text(source, "utf-16-le")),
+    (codecs.BOM_UTF16_BE, lambda source: Text(source, "utf-16-be")),
+    (codecs.BOM_UTF8, lambda source: source),
+)
+
+
+def opened(raw: Inflated) -> tuple[Opened, bool]:
+    """``raw`` as plain bytes without a byte order mark, and whether it was anything else."""
+    packed = Peeked(raw, _HEAD_BYTES)
+    inflate = inflater(packed.head)
+    plain = Peeked(inflate(packed), _HEAD_BYTES) if inflate else packed
+    for mark, decode in _MARKS:
+        if plain.head.startswith(mark):
+            plain.skip(len(mark))
+            return decode(plain), True
+    return plain, inflate is not None

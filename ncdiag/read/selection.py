@@ -1,0 +1,137 @@
+"""Which lines of an input its reader sees: all of a small one, those that matter of a large one."""
+
+from ncdiag.read.blocks import LINE_LIMIT, Block
+from ncdiag.read.facts_budget import FactsBudget
+from ncdiag.read.log_reader import LogReader
+from ncdiag.read.scan import Scanner
+
+# The ends of a large input are read whatever they contain.
+_EDGE_BYTES = 16 << 10
+# Calls of collectives are read where a job begins and where it ends, not the millions between.
+_FIRST_CALLS_BYTES = 64 << 20
+_LAST_CALLS_BYTES = 8 << 20
+_CALL = b"opCount"
+# How much is looked through before it is decided anew which needles are worth looking for.
+_SPAN_BYTES = 256 << 10
+
+
+class Selection:
+    """Takes the blocks of one input, or of a piece of it, and gives its reader what it needs.
+
+    ``every_line`` is for small inputs. ``size`` is the number of bytes to come where that is known.
+    ``begins`` and ``ends`` say whether the piece begins and ends the input.
+    """
+
+    def __init__(
+        self,
+        reader: LogReader,
+        *,
+        every_line: bool,
+        size: int | None = None,
+        begins: bool = True,
+        ends: bool = True,
+        engine: str | None = None,
+    ) -> None:
+        self.bytes = 0
+        self.lines = 0
+        self.cut_lines = 0
+        self._reader = reader
+        self._every_line = every_line
+        self._size = size
+        self._begins, self._ends = begins, ends
+        self._engine = engine
+        self._budget = FactsBudget()
+        self._scanners: dict[tuple[bool, bool], Scanner] = {}
+        # Of the block at hand: its bytes, and what is read whole before and after these offsets.
+        self._buffer = bytearray()
+        self._head = self._tail = 0
+
+    def read(self, block: Block) -> None:
+        """Give the reader the lines of ``block`` that it needs, in order."""
+        self._buffer, size, last = block
+        self._head = _EDGE_BYTES if self._begins and not self.bytes else 0
+        self._tail = size
+        if last and self._ends:
+            self._tail = self._buffer.rfind(b"\n", 0, max(size - _EDGE_BYTES, 0)) + 1
+        start = 0
+        while start < size:
+            stop = self._buffer.find(b"\n", min(start + _SPAN_BYTES, size), size) + 1 or size
+            self._span(start, stop)
+            self.bytes += stop - start
+            start = stop
+        if last and size and self._buffer[size - 1] != 0x0A:
+            self.lines += 1
+
+    def _span(self, position: int, stop: int) -> None:
+        """Look through whole lines with the needles wanted at this point of the input."""
+        reader, buffer, limit = self._reader, self._buffer, LINE_LIMIT
+        free = self._every_line or position < self._head or stop > self._tail
+        facts = self._every_line or self._budget.wanted
+        before = reader.learned, reader.starts
+        taken = 0
+        for start, end, hits in self._scanner(facts=facts).lines(buffer, position, stop):
+            if (free or reader.open) and start > position:
+                position = self._between(position, start)
+            self.lines += buffer.count(b"\n", position, start)
+            taken += 1
+            if end - start > limit:
+                self._take_long(start, end)
+            else:
+                reader.take(bytes(buffer[start:end]), self.lines + 1, hits)
+            self.lines += end < stop
+            position = min(end + 1, stop)
+        position = self._between(position, stop)
+        self.lines += buffer.count(b"\n", position, stop)
+        if facts:
+            self._budget.spend(taken, reader.learned - before[0])
+        if reader.starts > before[1]:
+            self._budget.renew()
+
+    def _between(self, position: int, stop: int) -> int:
+        """Give lines without a needle as far as they are wanted; returns where that ended."""
+        buffer, reader = self._buffer, self._reader
+        while position < stop:
+            if not (self._every_line or position < self._head or reader.open):
+                if stop <= self._tail:
+                    break
+                if position < self._tail:
+                    self.lines += buffer.count(b"\n", position, self._tail)
+                    position = self._tail
+            end = buffer.find(b"\n", position, stop)
+            end = stop if end < 0 else end
+            if end - position > LINE_LIMIT:
+                self._take_long(position, end)
+            else:
+                reader.take(bytes(buffer[position:end]), self.lines + 1, ())
+            self.lines += end < stop
+            position = min(end + 1, stop)
+        return position
+
+    def _take_long(self, start: int, end: int) -> None:
+        """Give a line over the limit: each part between carriage returns, cut to the limit."""
+        scanner = self._scanner(facts=True)
+        while start < end:
+            stop = self._buffer.find(b"\r", start, end)
+            stop = end if stop < 0 else stop
+            part = bytes(self._buffer[start : min(stop, start + LINE_LIMIT)])
+            self.cut_lines += stop - start > LINE_LIMIT
+            hits = scanner.hits(part)
+            if hits or self._every_line or self._reader.open:
+                self._reader.take(part, self.lines + 1, hits)
+            start = stop + 1
+
+    def _scanner(self, *, facts: bool) -> Scanner:
+        """What looks for the needles wanted now; each set is prepared once."""
+        calls = self._every_line or self._calls_wanted()
+        known = self._scanners.get((facts, calls))
+        if known is None:
+            needles = self._reader.needles | (self._reader.facts if facts else frozenset())
+            wanted = [needle for needle in needles if calls or _CALL not in needle]
+            known = self._scanners[facts, calls] = Scanner(wanted, self._engine)
+        return known
+
+    def _calls_wanted(self) -> bool:
+        if self._size is None:
+            return True
+        first = self._begins and self.bytes < _FIRST_CALLS_BYTES
+        return first or (self._ends and self.bytes > self._size - _LAST_CALLS_BYTES)
