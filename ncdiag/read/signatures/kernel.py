@@ -1,6 +1,13 @@
 """What the kernel and its drivers say of a host's hardware."""
 
-from ncdiag.read.signatures import xid
+from ncdiag.read.signatures import hardware, nic, processes, storage, sxid, xid
 from ncdiag.read.signatures.row import Signature
 
-ROWS: tuple[Signature, ...] = (*xid.ROWS,)
+ROWS: tuple[Signature, ...] = (
+    *xid.ROWS,
+    *sxid.ROWS,
+    *nic.ROWS,
+    *hardware.ROWS,
+    *processes.ROWS,
+    *storage.ROWS,
+)
