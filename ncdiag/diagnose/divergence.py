@@ -18,7 +18,7 @@ class DivergenceKind(StrEnum):
     ODD = "odd"  # same number, another operation, size or type
     UNFINISHED = "unfinished"  # all enqueued it, these did not complete it
     STUCK = "stuck"  # all enqueued the same and nobody completed it: the data path
-    UNMATCHED = "unmatched"  # these wait in a transfer whose other end was not posted
+    UNMATCHED = "unmatched"  # these did not post the other end of a transfer
     NO_DUMP = "no_dump"  # these are members, and left no dump while others wait
 
 
@@ -28,11 +28,12 @@ class Divergence:
 
     ``group`` is the group's name and ``description`` what the program calls it. ``ranks`` are those
     that the records point at, global numbers; ``others`` are those they are compared with, the ones
-    that wait. For ``stuck`` all stand in ``ranks`` and nobody is accused. ``seq`` is the number of
-    the first collective that is not common to all, ``op`` what those who wait called there, as
-    ``all_reduce``; ``odd_op`` what ``ranks`` called instead. ``waiting_in`` is the group in which
-    ``ranks`` themselves are blocked, so that the cause lies there and this is its echo.
-    ``confidence`` is between 0 and 1. ``places`` are the dumps of ``ranks``, then of others.
+    that wait. For ``stuck``, and where no side is larger, all stand in ``ranks``, nobody in
+    ``others``, and nobody is accused. ``seq`` is the number of the first collective that is not
+    common to all, ``op`` what those who wait called there, as ``all_reduce``; ``odd_op`` what
+    ``ranks`` called instead. ``waiting_in`` is the group in which ``ranks`` themselves are blocked,
+    so that the cause lies there and this is its echo. ``confidence`` is between 0 and 1.
+    ``places`` are the dumps of ``ranks``, then of others.
     """
 
     group: str
@@ -52,4 +53,4 @@ class Divergence:
     @property
     def accuses(self) -> bool:
         """Whether ``ranks`` are suspects, rather than merely concerned."""
-        return self.kind is not DivergenceKind.STUCK and self.waiting_in is None
+        return bool(self.others) and self.waiting_in is None

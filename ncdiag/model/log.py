@@ -346,7 +346,9 @@ class FlightDump:
     """A flight-recorder dump of one rank.
 
     ``groups`` maps a group's name to (description, global ranks). ``status`` maps a group's number
-    to (last enqueued, last started, last completed), -1 for none.
+    to (last enqueued, last started, last completed), -1 for none. ``whole`` means that nothing was
+    overwritten: the first call of all is still recorded. ``entries`` are in the order recorded,
+    without those that were completed long before the last.
     """
 
     place: Place
@@ -356,6 +358,7 @@ class FlightDump:
     groups: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     status: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     entries: list[FlightEntry] = field(default_factory=list)
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,160 @@
+"""How far each rank got in each process group, from its own records."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ncdiag.model.log import FlightDump, FlightEntry, GroupProgress, Place
+
+DEFAULT_GROUPS = frozenset({"default_pg", "default"})
+_FIRST_WORD = re.compile(r"[^\s(]+")
+NONE_YET = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One rank in one group.
+
+    ``enqueued`` is its last collective, ``waiting`` the first that it enqueued and that is not
+    completed. ``calls`` are what is recorded by number.
+    """
+
+    rank: int
+    place: Place
+    enqueued: int
+    waiting: int | None
+    calls: Mapping[int, Sequence[FlightEntry]] = field(default_factory=dict)
+    op: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Group:
+    """One process group; ``members`` is empty where nothing tells them."""
+
+    name: str
+    description: str = ""
+    members: tuple[int, ...] = ()
+    standings: dict[int, Standing] = field(default_factory=dict)
+
+    @property
+    def is_default(self) -> bool:
+        """Whether every rank of the job belongs to it."""
+        return self.description in DEFAULT_GROUPS or (self.name == "0" and not self.description)
+
+    @property
+    def label(self) -> str:
+        """What to call it."""
+        known = self.description not in ("", "undefined", self.name)
+        return f"{self.name} ({self.description})" if known else self.name
+
+    @property
+    def frontier(self) -> int | None:
+        """The earliest collective that anybody waits in."""
+        waiting = [s.waiting for s in self.standings.values() if s.waiting is not None]
+        return min(waiting, default=None)
+
+
+def newest_dumps(dumps: Iterable[FlightDump]) -> dict[int, FlightDump]:
+    """One dump a rank: the one that recorded most; those of unknown rank cannot be compared."""
+    newest: dict[int, FlightDump] = {}
+    for dump in dumps:
+        if dump.rank is None:
+            continue
+        known = newest.get(dump.rank)
+        if known is None or _last_record(dump) > _last_record(known):
+            newest[dump.rank] = dump
+    return dict(sorted(newest.items()))
+
+
+def _last_record(dump: FlightDump) -> tuple[int, int]:
+    if not dump.entries:
+        return (0, NONE_YET)
+    last = dump.entries[-1]
+    return (last.created_ns or 0, last.record_id)
+
+
+def groups_of(dumps: Mapping[int, FlightDump], progress: Iterable[GroupProgress]) -> list[Group]:
+    """All groups, in order of their first appearance."""
+    groups: dict[tuple[str, tuple[int, ...]], Group] = {}
+    for rank, dump in dumps.items():
+        for name, entries in _by_group(dump).items():
+            description, members = dump.groups.get(name, ("", ()))
+            standing = _standing(rank, dump, entries)
+            if standing is None:
+                continue
+            group = groups.setdefault((name, members), Group(name=name, members=members))
+            group.description = group.description or description
+            group.standings[rank] = standing
+    _add_progress(groups, progress)
+    return list(groups.values())
+
+
+def _by_group(dump: FlightDump) -> dict[str, list[FlightEntry]]:
+    entries: dict[str, list[FlightEntry]] = {
+        name: [] for name, (_, members) in dump.groups.items() if dump.rank in members
+    }
+    for entry in dump.entries:
+        entries.setdefault(entry.group, []).append(entry)
+    return entries
+
+
+def _standing(rank: int, dump: FlightDump, entries: Sequence[FlightEntry]) -> Standing | None:
+    """Collectives of a group end in the order in which they were enqueued."""
+    calls: dict[int, list[FlightEntry]] = {}
+    enqueued, completed = NONE_YET, NONE_YET
+    for entry in entries:
+        if entry.group_id in dump.status:
+            completed = max(completed, dump.status[entry.group_id][2])
+        if entry.is_p2p:
+            continue
+        if entry.state == "completed" or entry.completed_ns:
+            completed = max(completed, entry.collective_seq)
+        # The bracket around several calls, which have its number too.
+        if not entry.name.endswith(":coalesced"):
+            calls.setdefault(entry.collective_seq, []).append(entry)
+            enqueued = max(enqueued, entry.collective_seq)
+    if not calls and not dump.whole:
+        return None
+    waiting = min((seq for seq in calls if seq > completed), default=None)
+    return Standing(rank=rank, place=dump.place, enqueued=enqueued, waiting=waiting, calls=calls)
+
+
+def _add_progress(
+    groups: dict[tuple[str, tuple[int, ...]], Group], progress: Iterable[GroupProgress]
+) -> None:
+    """Ranks without a dump, as far as the watchdog's lines tell; the latest line counts."""
+    for group_name, record in _named(progress):
+        standing = _told(record)
+        if standing is None:
+            continue
+        known = [group for (name, _), group in groups.items() if name == group_name]
+        if not known:
+            known = [groups.setdefault((group_name, ()), Group(name=group_name))]
+            known[0].description = _description(record.group or "")
+        group = known[0]
+        if standing.rank not in group.standings or not group.standings[standing.rank].calls:
+            group.standings[standing.rank] = standing
+
+
+def _named(progress: Iterable[GroupProgress]) -> Iterator[tuple[str, GroupProgress]]:
+    for record in progress:
+        if record.rank is not None and record.group and (word := _FIRST_WORD.match(record.group)):
+            yield word[0], record
+
+
+def _description(group: str) -> str:
+    _, _, rest = group.partition("(")
+    return rest.rstrip(")").strip()
+
+
+def _told(record: GroupProgress) -> Standing | None:
+    numbers = (record.enqueued, record.timed_out, record.started, record.completed)
+    enqueued = max((number for number in numbers if number is not None), default=None)
+    if record.rank is None or enqueued is None:
+        return None
+    waiting = record.timed_out
+    if waiting is None and record.completed is not None and record.completed < enqueued:
+        waiting = record.completed + 1
+    return Standing(
+        rank=record.rank, place=record.place, enqueued=enqueued, waiting=waiting, op=record.op
+    )
