@@ -212,7 +212,8 @@ class Benchmark:
 
     ``library_version`` is the number of the heading, converted (22807 is ``2.28.7``).
     ``heading`` is where the column titles stand, ``None`` when none was printed.
-    ``complete`` means the footer is there. ``pair`` holds the hosts when exactly two take part.
+    ``complete`` means the footer is there. ``announced`` is false for a table whose announcement
+    is missing. ``unfinished_size`` is that of a row that was begun and has no result.
     """
 
     place: Place
@@ -228,6 +229,8 @@ class Benchmark:
     failed: Place | None = None
     end: Place | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    announced: bool = True
+    unfinished_size: int | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,0 +1,173 @@
+"""How a result table is laid out: its columns, and the values of a row that may be in pieces."""
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ncdiag.model.log import Place, TableRow
+
+TYPES = (
+    "float", "half", "double", "bfloat16", "int8", "uint8", "char", "int", "int32", "uint32",
+    "int64", "uint64", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2", "fp16", "bf16",
+)  # fmt: skip
+_ROW = re.compile(
+    r"(?:^|(?<=[\s\d}]))(?<!\d)(\d{1,16})\s{1,40}(\d{1,16})\s{1,20}(" + "|".join(TYPES) + r")"
+    r"(?=\s|\Z)(?:\s{1,20}(sum|prod|min|max|avg|mulsum|none))?"
+)
+_VALUE = re.compile(r"N/A|[-+]?(?:nan|inf|\d{1,20}(?:\.\d{0,12})?(?:[eE][-+]?\d{1,3})?)\*?")
+_GAP = re.compile(r"\s*")
+_STAMP = re.compile(r"\s\d{4}-\d\d-\d\d(?:\s{1,4}\d\d:\d\d:\d\d)?")
+_PIECE = re.compile(r"[\s\d.eE+:/NAnaif*-]{1,240}\Z")
+_TAIL = re.compile(r"(?:\s{1,20}(?:N/A|[\d.]{1,20}(?:e[-+]?\d{1,3})?)){3,8}\s{0,8}\Z")
+_MAX_ROW = 512
+_HALF = 4
+_BUSBW = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns of a heading. ``half`` is the number of columns of out-of-place or in-place."""
+
+    redop: bool = True
+    root: bool = True
+    half: int = _HALF
+    halves: int = 2
+    deviation: bool = False
+
+    def values(self) -> int:
+        """How many values a whole row has behind its type and operation."""
+        return self.half * self.halves + self.root
+
+
+def layout_of(text: str) -> Layout | None:
+    """The layout that a line of column titles shows."""
+    titles = text.replace("#wrong", "wrong").replace("#", " ").split()
+    halves = titles.count("algbw")
+    if "size" not in titles or "type" not in titles or not halves:
+        return None
+    first = next((i for i, title in enumerate(titles) if title in {"time", "cputime"}), None)
+    if first is None:
+        return None
+    per_iteration = sum(title.startswith("i_") for title in titles) // halves
+    return Layout(
+        redop="redop" in titles,
+        root="root" in titles,
+        half=_HALF + per_iteration,
+        halves=min(halves, 2),
+        deviation="error" in titles,
+    )
+
+
+class RowHead(NamedTuple):
+    """The beginning of a row; ``rest`` is what follows its type and operation."""
+
+    size: int
+    type: str
+    redop: str
+    rest: str
+
+
+def row_head(text: str) -> RowHead | None:
+    """The row that begins somewhere in ``text``."""
+    found = _ROW.search(text)
+    if not found:
+        return None
+    return RowHead(int(found[1]), found[3], found[4] or "", text[found.end() :])
+
+
+def piece(text: str, *, of_library: bool) -> str | None:
+    """The part of ``text`` that may go on with a row: all of it, or what follows a record."""
+    if not of_library:
+        return text if _PIECE.match(text) and not text.isspace() else None
+    found = _TAIL.search(text[-240:])
+    return found[0] if found and "." in found[0] else None
+
+
+@dataclass(slots=True)
+class OpenRow:
+    """A row of which not every value is there yet."""
+
+    head: RowHead
+    place: Place
+    shown: str
+    text: str
+
+    def add(self, more: str) -> None:
+        """Go on with ``more``; whether a value was cut in two shows in the blanks at the seam."""
+        if len(self.text) + len(more) <= _MAX_ROW:
+            self.text += more
+
+    def values(self) -> list[str]:
+        """The values so far, up to the first thing that is none."""
+        text = _STAMP.sub(" ", self.text)
+        values: list[str] = []
+        at = _end(_GAP, text, 0)
+        while found := _VALUE.match(text, at):
+            values.append(found[0])
+            at = _end(_GAP, text, found.end())
+        return values
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return found.end() if found else at
+
+
+class Result(NamedTuple):
+    """A row's record, and its first bad value as printed."""
+
+    row: TableRow
+    bad: str | None
+
+
+def is_whole(row: OpenRow, layout: Layout | None) -> bool:
+    """Whether nothing of the row can be missing."""
+    have = len(row.values())
+    return have >= layout.values() if layout else have >= 2 * _HALF
+
+
+def result(row: OpenRow, layout: Layout | None) -> Result | None:
+    """The record of a row, ``None`` when it never got a bandwidth."""
+    values = row.values()
+    layout = layout or _guess(values)
+    if layout.root and values:
+        values = values[1:]
+    first, second = values[: layout.half], values[layout.half : 2 * layout.half]
+    if len(first) <= _BUSBW:
+        return None
+    wrongs = [half[_BUSBW + 1] for half in (first, second) if len(half) > _BUSBW + 1]
+    counts = [None if layout.deviation else number(wrong) for wrong in wrongs]
+    bad = [w for w, n in zip(wrongs, counts, strict=True) if w.endswith("*") or n not in {None, 0}]
+    record = TableRow(
+        size=row.head.size,
+        type=row.head.type,
+        redop=row.head.redop,
+        out_of_place_busbw=_at(first, _BUSBW),
+        in_place_busbw=_at(second, _BUSBW),
+        out_of_place_time_us=_at(first, 0),
+        in_place_time_us=_at(second, 0),
+        out_of_place_wrong=counts[0] if counts else None,
+        in_place_wrong=counts[1] if len(counts) > 1 else None,
+        place=row.place,
+    )
+    return Result(record, bad[0].rstrip("*") if bad else None)
+
+
+def _guess(values: list[str]) -> Layout:
+    """The layout of a table without a heading, by the number of its values."""
+    root = len(values) % _HALF == 1
+    checked = [v for v in values[root + 3 :: _HALF] if v != "N/A"]
+    return Layout(root=root, deviation=any("e-" in value for value in checked))
+
+
+def _at(values: list[str], index: int) -> float | None:
+    return number(values[index]) if index < len(values) else None
+
+
+def number(text: str) -> float | None:
+    """A value, ``None`` for ``N/A`` and what is no number."""
+    try:
+        value = float(text.rstrip("*"))
+    except ValueError:
+        return None
+    return value if value == value and abs(value) != float("inf") else None  # noqa: PLR0124 - nan

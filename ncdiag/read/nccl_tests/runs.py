@@ -1,0 +1,186 @@
+"""Runs of a benchmark in one log, one after another or several at a time."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ncdiag.model.log import Benchmark, Place
+from ncdiag.read.nccl_tests.layout import Layout, OpenRow, is_whole, result
+
+MAX_RUNS = 20_000
+MAX_ROWS = 20_000
+_SIZES = re.compile(
+    r"minBytes:? {1,4}(\d{1,18}) {1,4}maxBytes:? {1,4}\d{1,18} {1,4}step:? {1,4}(\d{1,18})\((\w+)\)"
+)
+
+
+@dataclass(slots=True)
+class Sweep:
+    """The sizes a run announces: the first one, and how the next follows."""
+
+    first: int
+    step: int
+    factor: bool
+
+    def after(self, size: int | None) -> int:
+        """The size expected after ``size``, or as the first."""
+        if size is None:
+            return self.first
+        return size * self.step if self.factor else size + self.step
+
+
+def sweep_of(text: str) -> Sweep | None:
+    """What an announcement says of its sizes."""
+    found = _SIZES.search(text)
+    if not found:
+        return None
+    return Sweep(int(found[1]), int(found[2]), found[3] == "factor")
+
+
+@dataclass(slots=True)
+class Run:
+    """A benchmark and what is known of it only while it is read."""
+
+    benchmark: Benchmark
+    stream: tuple[str | None, ...]
+    sweep: Sweep | None = None
+    layout: Layout | None = None
+    row: OpenRow | None = None
+    last_size: int | None = None
+    stale: bool = False
+    bad: tuple[int | None, str, Place, str] | None = None
+    known_ranks: set[int] = field(default_factory=set)
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self.benchmark.complete or self.benchmark.failed is not None
+
+    @property
+    def printing(self) -> bool:
+        """Whether rows are to be expected."""
+        return self.benchmark.heading is not None and not self.over
+
+    @property
+    def mean_busbw(self) -> float:
+        """The mean of all bus bandwidths, as the footer has it."""
+        rows = self.benchmark.rows
+        halves = [half for row in rows for half in (row.out_of_place_busbw, row.in_place_busbw)]
+        known = [busbw for busbw in halves if busbw is not None]
+        return sum(known) / len(known) if known else 0.0
+
+    def begin_row(self, row: OpenRow) -> None:
+        """A row begins: the one before is over."""
+        self.end_row()
+        self.row = row
+        self.last_size = row.head.size
+        self.benchmark.unfinished_size = row.head.size
+        if is_whole(row, self.layout):
+            self.end_row()
+
+    def continue_row(self, more: str, place: Place) -> None:
+        """Values of the row that was begun."""
+        if self.row is None:
+            return
+        self.row.add(more)
+        self.benchmark.end = place
+        if is_whole(self.row, self.layout):
+            self.end_row()
+
+    def end_row(self) -> None:
+        """Keep the row that was begun, if it has results."""
+        row, self.row = self.row, None
+        if row is None or not (made := result(row, self.layout)):
+            return
+        self.benchmark.unfinished_size = None
+        if len(self.benchmark.rows) < MAX_ROWS:
+            self.benchmark.rows.append(made.row)
+        self.benchmark.end = row.place
+        if made.bad and self.bad is None:
+            self.bad = (row.head.size, made.bad, row.place, row.shown)
+
+
+class Runs:
+    """All runs of an input; finds the one that a line belongs to."""
+
+    def __init__(self) -> None:
+        self.all: list[Run] = []
+        self._open: list[Run] = []
+
+    def begin(self, stream: tuple[str | None, ...], place: Place, *, announced: bool) -> Run:
+        """A new run; those before it in its stream that already print rows may be dead."""
+        run = Run(Benchmark(place=place, announced=announced), stream)
+        for other in self._open:
+            other.stale = other.stale or (other.stream == stream and other.last_size is not None)
+        if len(self.all) < MAX_RUNS:
+            self.all.append(run)
+            self._open.append(run)
+        return run
+
+    def open(self, stream: tuple[str | None, ...]) -> list[Run]:
+        """Runs that have not ended, the latest first: those of ``stream``, else all."""
+        self._open = [run for run in self._open if not run.over]
+        own = [run for run in self._open if run.stream == stream]
+        return list(reversed(own or self._open))
+
+    @property
+    def printing(self) -> bool:
+        """Whether any run has yet to end."""
+        return any(not run.over for run in self._open)
+
+    def for_rank(self, stream: tuple[str | None, ...], rank: int) -> Run | None:
+        """The latest run without rows or heading that has no such rank yet."""
+        for run in self.open(stream):
+            if rank not in run.known_ranks and run.benchmark.heading is None:
+                return run
+        return None
+
+    def for_heading(self, stream: tuple[str | None, ...]) -> Run | None:
+        """The latest run without a heading."""
+        return next((r for r in self.open(stream) if r.benchmark.heading is None), None)
+
+    def for_row(self, stream: tuple[str | None, ...], size: int) -> Run | None:
+        """The run whose turn such a size is."""
+        waiting = [run for run in self.open(stream) if run.printing]
+        return max(waiting, key=lambda run: _fit(run, size), default=None)
+
+    def for_piece(self, stream: tuple[str | None, ...]) -> Run | None:
+        """The run with a row that is not whole."""
+        return next((run for run in self.open(stream) if run.row is not None), None)
+
+    def for_bounds(self, stream: tuple[str | None, ...]) -> Run | None:
+        """The run whose footer begins."""
+        waiting = [r for r in self.open(stream) if r.benchmark.out_of_bounds is None]
+        return max(
+            waiting,
+            key=lambda run: (run.last_size is not None, run.printing, not run.stale),
+            default=None,
+        )
+
+    def for_average(self, stream: tuple[str | None, ...], average: float | None) -> Run | None:
+        """The run whose footer ends: of several the one with such a mean."""
+        waiting = self.open(stream)
+        begun = [run for run in waiting if run.benchmark.out_of_bounds is not None]
+        return min(
+            begun or waiting,
+            key=lambda run: (run.stale, abs(run.mean_busbw - (average or 0.0))),
+            default=None,
+        )
+
+    def for_process(self, host: str | None, pid: str | None) -> Iterator[Run]:
+        """The runs that a process takes part in, else the latest."""
+        waiting = [run for run in reversed(self._open) if not run.over]
+        part = [
+            run
+            for run in waiting
+            for rank in run.benchmark.ranks
+            if rank.host == host and pid in {None, rank.pid}
+        ]
+        yield from part[:1] or waiting[:1]
+
+
+def _fit(run: Run, size: int) -> tuple[bool, bool, int]:
+    """How well a size follows the last one of a run."""
+    expected = run.sweep is not None and run.sweep.after(run.last_size) == size
+    last = -1 if run.last_size is None else run.last_size
+    return expected, not run.stale, last if last <= size else -2
