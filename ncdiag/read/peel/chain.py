@@ -95,8 +95,21 @@ class Memory:
 
 def read(text: str, start: int, memory: Memory, base: Chain | None = None) -> Chain:
     """The wrappers at ``start`` and the library's prefix after them, if it follows."""
+    rows, prefix, known = _rows(text, start)
+    believed = _believed(rows, memory, Proof.SURE if known else Proof.NOTHING)
+    chain = replace(base, end=start, shown=start, part=None) if base else Chain(start, start)
+    if believed == len(rows):
+        chain.prefix, chain.known = prefix, known
+    for row, found in rows[:believed]:
+        _apply(chain, row, found, memory)
+    return _finished(chain, text)
+
+
+def _rows(
+    text: str, at: int
+) -> tuple[list[tuple[Wrapper, re.Match[str]]], library.Prefix | None, bool]:
+    """The rows that match one after the other from ``at``, and what follows them."""
     rows: list[tuple[Wrapper, re.Match[str]]] = []
-    at = start
     prefix, known = _known(text, at)
     while not known and len(rows) < _MOST:
         step = next(matching(text, at), None)
@@ -105,13 +118,15 @@ def read(text: str, start: int, memory: Memory, base: Chain | None = None) -> Ch
         rows.append(step)
         at = step[1].end()
         prefix, known = _known(text, at)
-    believed = _believed(rows, memory, Proof.SURE if known else Proof.NOTHING)
-    chain = replace(base, end=start, shown=start, part=None) if base else Chain(start, start)
-    if believed == len(rows):
-        chain.prefix, chain.known = prefix, known
-    for row, found in rows[:believed]:
-        _apply(chain, row, found, memory)
-    return _finished(chain, text)
+    return rows, prefix, known
+
+
+def begins(text: str, memory: Memory) -> bool:
+    """Whether ``text`` begins as a record of its own does."""
+    if library.BARE.match(text):
+        return True
+    rows = _rows(text, 0)
+    return rows[2] or _believed(rows[0], memory, Proof.NOTHING) > 0
 
 
 def _known(text: str, at: int) -> tuple[library.Prefix | None, bool]:
@@ -143,7 +158,7 @@ def _apply(chain: Chain, row: Wrapper, found: re.Match[str], memory: Memory) -> 
     chain.location = values.get("location") or chain.location
     if values.get("part"):
         chain.part = found
-    stamp = _stamp(found, values, memory)
+    stamp = _stamp(values, memory)
     if stamp and (chain.stamp is None or stamp.weight > chain.stamp.weight):
         chain.stamp = stamp
     label = values.get("label")
@@ -178,9 +193,7 @@ def _origin(row: Wrapper, values: dict[str, str | None]) -> str | None:
     return None
 
 
-def _stamp(
-    found: re.Match[str], values: dict[str, str | None], memory: Memory
-) -> stamps.Stamp | None:
+def _stamp(values: dict[str, str | None], memory: Memory) -> stamps.Stamp | None:
     time = values.get("time")
     if time:
         return stamps.read(time, memory.calendar)

@@ -26,6 +26,11 @@ def decode(raw: bytes) -> str:
     return text.replace("\0", "") if "\0" in text else text
 
 
+def is_plain(text: str) -> bool:
+    """Whether a line is as its process wrote it, without anything for a terminal."""
+    return "\r" not in text and "\x1b" not in text and not ("m" in text and _MAIMED.search(text))
+
+
 def without_colours(text: str) -> str:
     """``text`` without escape sequences, whole or maimed."""
     if "\x1b" in text:

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ncdiag.model.log import Place, Speaker
 from ncdiag.read.line import Line
-from ncdiag.read.peel import chain, clean, library, records, stamps
+from ncdiag.read.peel import chain, clean, collected, library, records, stamps
 from ncdiag.read.peel.chain import Chain, Memory
+from ncdiag.read.peel.wraps import Joiner, Raw
 
 SHOWN_MAX = 1000
 _KNOWN_HOSTS = 4096
@@ -15,66 +16,100 @@ _REPEATED = re.compile(
     r"\s*\[repeated (\d{1,9})x across (?:cluster|all nodes)\](?: \(Ray deduplicates.{0,400})?$",
     re.ASCII,
 )
+# Streams whose lines a container runtime may break at the same time, and how far apart the
+# pieces of one line may stand.
+_MOST_STREAMS = 64
+_PIECES_APART = 64
+
+
+@dataclass(slots=True)
+class _Partial:
+    """A line of which a container runtime wrote the beginning only, so far."""
+
+    text: str
+    number: int
+    last: int
+    base: Chain | None
 
 
 class Peeler:
-    """Takes raw lines of one input in their order, with gaps where none mattered."""
+    """Takes raw lines of one input in their order, with gaps where none mattered.
+
+    ``year`` is that of stamps that leave it out, where the input itself does not tell.
+    A ``Line`` has the number of the raw line it begins in; it may come some calls later.
+    """
 
     def __init__(self, path: str, *, year: int | None = None) -> None:
         self._path = path
         self._memory = Memory(stamps.Calendar(year))
-        self._last_raw: bytes | None = None
-        self._last_number = 0
+        self._joiner = Joiner(lambda text: chain.begins(text, self._memory))
+        self._partial: dict[str, _Partial] = {}
+        self._last = Raw("", 0)
         self._last_told = False
 
     def feed(self, raw: bytes, number: int) -> Iterable[Line]:
-        """The records that line ``number`` completes."""
-        if self._doubled(raw, number):
-            return ()
-        lines = list(self._lines(raw, number))
-        self._last_told = any(line.place.time or line.speaker.pid for line in lines)
-        return lines
+        """The records that are complete with line ``number``."""
+        return [
+            line
+            for whole in self._joiner.push(Raw(clean.decode(raw), number))
+            for line in self._lines(whole)
+        ]
 
     def finish(self) -> Iterable[Line]:
         """The records that were held back."""
-        return ()
+        lines = [line for whole in self._joiner.finish() for line in self._lines(whole)]
+        while self._partial:
+            partial = self._partial.pop(next(iter(self._partial)))
+            lines.extend(self._records(partial.text, partial.number, partial.base))
+        return lines
 
-    def _doubled(self, raw: bytes, number: int) -> bool:
-        """Whether a collector wrote the last line again."""
-        again = self._last_told and number == self._last_number + 1 and raw == self._last_raw
-        self._last_raw, self._last_number = raw, number
-        return again
+    def _lines(self, raw: Raw) -> Iterable[Line]:
+        doubled = self._last_told and raw.number == self._last.number + 1
+        if doubled and raw.text == self._last.text:
+            # A collector wrote the line again.
+            self._last = raw
+            return ()
+        lines = list(self._peeled(raw.text, raw.number))
+        self._last = raw
+        self._last_told = any(line.place.time or line.speaker.pid for line in lines)
+        return lines
 
-    def _lines(self, raw: bytes, number: int) -> Iterator[Line]:
-        text = clean.decode(raw)
+    def _peeled(self, text: str, number: int) -> Iterator[Line]:
         prefix = library.at(text, 0)
-        if prefix and not records.hinted(text, prefix.end) and "\r" not in text:
+        if prefix and not records.hinted(text, prefix.end) and clean.is_plain(text):
             yield self._line(text, len(text), number, Chain(prefix.end, prefix=prefix))
             return
         for piece in clean.after_returns(text) if "\r" in text else (text,):
-            yield from self._records(clean.without_colours(piece), number)
+            yield from self._records(clean.without_colours(piece), number, None)
 
-    def _records(self, text: str, number: int) -> Iterator[Line]:
-        first = chain.read(text, 0, self._memory)
-        if not records.hinted(text, first.end) and not first.prefix:
-            yield self._line(text, len(text), number, first)
-            return
-        begun = replace(first, end=0, prefix=None) if first.prefix else first
-        found = first
+    def _records(self, text: str, number: int, base: Chain | None) -> Iterator[Line]:
+        found = chain.read(text, 0, self._memory, base)
+        if found.part:
+            yield from self._piece(text, number, found, base)
+        elif text.startswith("{", found.end) and (
+            record := collected.read(text, found.end, found, self._memory)
+        ):
+            yield from self._collected(record, number)
+        elif found.prefix or records.hinted(text, found.end):
+            yield from self._split(text, number, found)
+        else:
+            yield self._line(text, len(text), number, found)
+
+    def _split(self, text: str, number: int, found: Chain) -> Iterator[Line]:
+        """The records in one line; all but the first ran into it from other processes."""
+        shared = _shared(found)
         floor = found.end
         for mark in records.marks(text, self._memory.hosts):
-            if mark.start < floor or not text[mark.start :].strip():
-                continue
-            start = records.with_wrappers(text, mark.start, found.end)
             gap = text[found.end : mark.start]
-            if not gap.strip() and not mark.prefix:
+            if mark.start < floor or not (gap.strip() or mark.prefix):
                 continue
             if not found.prefix and mark.prefix and stamps.only_time(gap):
                 found = self._with_stamp(found, gap, mark.prefix)
             else:
+                start = records.with_wrappers(text, mark.start, found.end)
                 if text[found.end : start].strip():
                     yield self._line(text, start, number, found)
-                found = chain.read(text, start, self._memory, self._shared(begun))
+                found = chain.read(text, start, self._memory, shared)
                 if not found.prefix and mark.prefix:
                     found = replace(found, end=mark.prefix.end, prefix=mark.prefix)
             floor = max(found.end, mark.start + 1)
@@ -86,26 +121,53 @@ class Peeler:
             stamp = found.stamp
         return replace(found, end=prefix.end, prefix=prefix, stamp=stamp)
 
-    @staticmethod
-    def _shared(first: Chain) -> Chain:
-        """What the wrappers of a line prove for a record that runs into its first one."""
-        speaker = first.speaker
-        shared = Speaker(host=speaker.host, label=speaker.label, address=speaker.address)
-        return Chain(speaker=shared, stamp=first.stamp, origin=first.origin)
+    def _piece(self, text: str, number: int, found: Chain, base: Chain | None) -> Iterator[Line]:
+        """Join the pieces that a container runtime made of a long line."""
+        tag = found.part
+        if tag is None:
+            return
+        key = f"{found.speaker.label} {tag['stream']}"
+        whole = text[: tag.start("part")] + text[tag.end("part") :]
+        yield from self._joined(
+            key, whole, text[tag.end() :], number, base, partial=tag["part"] == "P"
+        )
+
+    def _collected(self, record: collected.Collected, number: int) -> Iterator[Line]:
+        *whole, last = record.lines
+        for text in whole:
+            yield from self._records(text, number, record.proved)
+        key = f"{record.proved.speaker.host} {record.stream} json"
+        yield from self._joined(key, last, last, number, record.proved, partial=record.partial)
+
+    def _joined(
+        self, key: str, whole: str, rest: str, number: int, base: Chain | None, *, partial: bool
+    ) -> Iterator[Line]:
+        """``whole``, or what was kept under ``key`` and ``rest`` after it."""
+        kept = self._partial.pop(key, None)
+        if kept and (number - kept.last > _PIECES_APART or len(kept.text) > clean.LONGEST):
+            yield from self._records(kept.text, kept.number, kept.base)
+            kept = None
+        if kept is None:
+            kept = _Partial(whole, number, number, base)
+        else:
+            kept.text, kept.last = kept.text + rest, number
+        if partial and len(self._partial) < _MOST_STREAMS:
+            self._partial[key] = kept
+        else:
+            yield from self._records(kept.text[: clean.LONGEST], kept.number, kept.base)
 
     def _line(self, text: str, end: int, number: int, found: Chain) -> Line:
-        speaker, prefix = found.speaker, found.prefix
-        origin = found.origin
+        speaker, prefix, origin = found.speaker, found.prefix, found.origin
         if prefix:
+            speaker = speaker._replace(device=prefix.device)
             if prefix.host:
                 speaker = speaker._replace(host=prefix.host, pid=prefix.pid)
                 if len(self._memory.hosts) < _KNOWN_HOSTS:
                     self._memory.hosts.add(prefix.host)
-            speaker = speaker._replace(device=prefix.device)
             origin = None if origin == "kernel" else origin
         body = text[found.end : end].rstrip()
         repeats = 0
-        if body.endswith(("cluster]", "nodes]", ")")) and (again := _REPEATED.search(body)):
+        if body.endswith(("]", ")")) and (again := _REPEATED.search(body)):
             body, repeats = body[: again.start()], int(again[1])
         return Line(
             text=body,
@@ -118,3 +180,10 @@ class Peeler:
             origin=origin,
             repeats=repeats,
         )
+
+
+def _shared(first: Chain) -> Chain:
+    """What the wrappers of a line prove for a record that runs into its first one."""
+    said = first.speaker
+    speaker = Speaker(host=said.host, label=said.label, address=said.address)
+    return Chain(speaker=speaker, stamp=first.stamp, origin=first.origin)
