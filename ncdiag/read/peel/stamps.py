@@ -98,8 +98,8 @@ def since_epoch(text: str, seconds: float) -> Stamp:
 
 
 def only_time(text: str) -> bool:
-    """Whether ``text`` is nothing but a time stamp in some format."""
-    return len(text) <= LONGEST and _ONLY_TIME.fullmatch(text) is not None
+    """Whether ``text`` is nothing but a time stamp in some format, not numbers in columns."""
+    return len(text) <= LONGEST and "   " not in text and _ONLY_TIME.fullmatch(text) is not None
 
 
 def _stamp(text: str, parts: dict[str, str | None], calendar: Calendar) -> Stamp | None:
