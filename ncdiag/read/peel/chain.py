@@ -64,7 +64,7 @@ class Memory:
     calendar: stamps.Calendar
     forms: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
-    hosts: set[str] = field(default_factory=set)
+    hosts: library.Hosts = field(default_factory=library.Hosts)
     numbers: set[str] = field(default_factory=set)
     last_number: int = -2
     streams: bool = False

@@ -45,6 +45,52 @@ class Prefix(NamedTuple):
     function: str | None = None
 
 
+class Hosts:
+    """Names of hosts, and of their processes, that stood where a record begins.
+
+    Another record may end in the very word a host name continues; what is known tells them apart.
+    """
+
+    _MOST = 65536
+    _SHORTEST = 3
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._processes: set[tuple[str, str]] = set()
+        self._by_pid: dict[str, str] = {}
+
+    def learn(self, host: str, pid: str | None = None) -> None:
+        """Know a host, and a process of it."""
+        if len(self._processes) < self._MOST and len(self._names) < self._MOST:
+            self._names.add(host)
+            if pid:
+                self._processes.add((host, pid))
+                self._by_pid[pid] = host
+
+    def knows(self, host: str, pid: str) -> bool:
+        """Whether this process was seen."""
+        return (host, pid) in self._processes
+
+    def glued(self, token: str, pid: str) -> int:
+        """How much of ``token`` stands before the name of a host with a process ``pid``."""
+        cuts = range(1, len(token))
+        return next((cut for cut in cuts if (token[cut:], pid) in self._processes), 0)
+
+    def ending(self, token: str) -> int:
+        """How much of ``token`` stands before the name of a known host."""
+        if token in self._names:
+            return 0
+        cuts = range(1, len(token) - self._SHORTEST + 1)
+        return next((cut for cut in cuts if token[cut:] in self._names), 0)
+
+    def whole(self, token: str, pid: str) -> str:
+        """The host that ``token`` means, whose first letters an address may have run over."""
+        known = self._by_pid.get(pid, "")
+        if token.startswith("0x") and token.endswith(known[-self._SHORTEST :]):
+            return known or token
+        return token
+
+
 def at(text: str, start: int) -> Prefix | None:
     """The prefix that begins at ``start``, in one of the forms of the library itself."""
     found = BARE.match(text, start)
@@ -63,8 +109,8 @@ def lost_at(text: str, start: int) -> Prefix | None:
     return Prefix(start, found.end(), level, None, None, device, location, function)
 
 
-def find_all(text: str, hosts: frozenset[str] | set[str], most: int = 256) -> list[Prefix]:
-    """Every prefix in ``text``, wherever it begins; ``hosts`` are names known from clean lines."""
+def find_all(text: str, hosts: Hosts, most: int = 256) -> list[Prefix]:
+    """Every prefix in ``text``, wherever it begins; ``hosts`` are known from clean lines."""
     found: list[Prefix] = []
     floor = 0
     for level in _LEVEL.finditer(text):
@@ -77,9 +123,7 @@ def find_all(text: str, hosts: frozenset[str] | set[str], most: int = 256) -> li
     return found
 
 
-def _before(
-    text: str, level: re.Match[str], floor: int, hosts: frozenset[str] | set[str]
-) -> Prefix | None:
+def _before(text: str, level: re.Match[str], floor: int, hosts: Hosts) -> Prefix | None:
     reach = max(floor, level.start() - _REACH)
     ids = None
     for candidate in _IDS.finditer(text, reach, level.start() + 1):
@@ -87,18 +131,18 @@ def _before(
             ids = candidate
     if not ids:
         return None
-    start = _host_start(text, ids.start(), reach, hosts)
+    start = _host_start(text, ids, reach, hosts)
     if start == ids.start():
         return None
     between = _WHERE.fullmatch(text, ids.end(), level.start())
     location, function = between.groups() if between else (None, None)
-    host = text[start : ids.start()]
+    host = hosts.whole(text[start : ids.start()], ids[1])
     return Prefix(start, level.end(), level[1], host, ids[1], ids[3], location, function)
 
 
-def _host_start(text: str, end: int, floor: int, hosts: frozenset[str] | set[str]) -> int:
-    """Where the host name that ends at ``end`` begins."""
-    start = end
+def _host_start(text: str, ids: re.Match[str], floor: int, hosts: Hosts) -> int:
+    """Where the host name begins that stands before ``ids``."""
+    start = end = ids.start()
     if text[start - 1 : start] == ">":
         opened = text.rfind("<", max(floor, end - 102), end)
         return opened if opened >= 0 and text[opened:end] not in _STREAMS else end
@@ -106,9 +150,4 @@ def _host_start(text: str, end: int, floor: int, hosts: frozenset[str] | set[str
     while start > lowest and text[start - 1] not in _NO_HOST:
         start -= 1
     token = text[start:end]
-    if token not in hosts:
-        # Another record may end in the same word: the longest known name is the host.
-        for cut in range(1, len(token)):
-            if token[cut:] in hosts:
-                return start + cut
-    return start
+    return start + (hosts.glued(token, ids[1]) or hosts.ending(token))

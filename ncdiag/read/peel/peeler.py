@@ -11,7 +11,7 @@ from ncdiag.read.peel.chain import Chain, Memory
 from ncdiag.read.peel.wraps import Joiner, Raw
 
 SHOWN_MAX = 1000
-_KNOWN_HOSTS = 4096
+_RANK_TABLE = re.compile(r"#? +Rank +\d+ .{0,40}\bPid +\d+ on +(\S{1,255}) +device ", re.ASCII)
 _REPEATED = re.compile(
     r"\s*\[repeated (\d{1,9})x across (?:cluster|all nodes)\](?: \(Ray deduplicates.{0,400})?$",
     re.ASCII,
@@ -71,12 +71,13 @@ class Peeler:
             return ()
         lines = list(self._peeled(raw.text, raw.number))
         self._last = raw
-        self._last_told = any(line.place.time or line.speaker.pid for line in lines)
+        self._last_told = any(_tells(line) for line in lines)
         return lines
 
     def _peeled(self, text: str, number: int) -> Iterator[Line]:
         prefix = library.at(text, 0)
-        if prefix and not records.hinted(text, prefix.end) and clean.is_plain(text):
+        plain = prefix and not records.hinted(text, prefix.end) and clean.is_plain(text)
+        if prefix and plain and self._stands(prefix):
             yield self._line(text, len(text), number, Chain(prefix.end, prefix=prefix))
             return
         for piece in clean.after_returns(text) if "\r" in text else (text,):
@@ -84,6 +85,8 @@ class Peeler:
 
     def _records(self, text: str, number: int, base: Chain | None) -> Iterator[Line]:
         found = chain.read(text, 0, self._memory, base)
+        if found.prefix and not self._stands(found.prefix):
+            found = replace(found, end=found.prefix.start, prefix=None)
         if found.part:
             yield from self._piece(text, number, found, base)
         elif text.startswith("{", found.end) and (
@@ -93,6 +96,8 @@ class Peeler:
         elif found.prefix or records.hinted(text, found.end):
             yield from self._split(text, number, found)
         else:
+            if "Rank" in text and (row := _RANK_TABLE.match(text, found.end)):
+                self._memory.hosts.learn(row[1])
             yield self._line(text, len(text), number, found)
 
     def _split(self, text: str, number: int, found: Chain) -> Iterator[Line]:
@@ -114,6 +119,16 @@ class Peeler:
                     found = replace(found, end=mark.prefix.end, prefix=mark.prefix)
             floor = max(found.end, mark.start + 1)
         yield self._line(text, len(text), number, found)
+
+    def _stands(self, prefix: library.Prefix) -> bool:
+        """Whether the host of ``prefix`` is whole: no other record ends in its word."""
+        host, pid = prefix.host, prefix.pid
+        if not host or not pid or self._memory.hosts.knows(host, pid):
+            return True
+        if self._memory.hosts.glued(host, pid):
+            return False
+        self._memory.hosts.learn(host, pid)
+        return True
 
     def _with_stamp(self, found: Chain, gap: str, prefix: library.Prefix) -> Chain:
         stamp = stamps.read(gap, self._memory.calendar) if gap.strip() else None
@@ -162,8 +177,6 @@ class Peeler:
             speaker = speaker._replace(device=prefix.device)
             if prefix.host:
                 speaker = speaker._replace(host=prefix.host, pid=prefix.pid)
-                if len(self._memory.hosts) < _KNOWN_HOSTS:
-                    self._memory.hosts.add(prefix.host)
             origin = None if origin == "kernel" else origin
         body = text[found.end : end].rstrip()
         repeats = 0
@@ -180,6 +193,11 @@ class Peeler:
             origin=origin,
             repeats=repeats,
         )
+
+
+def _tells(line: Line) -> bool:
+    """Whether an exact repeat of ``line`` is no other event: calls and facts may come twice."""
+    return line.level in {None, "WARN", "ABORT"} and bool(line.place.time or line.speaker.pid)
 
 
 def _shared(first: Chain) -> Chain:

@@ -40,7 +40,7 @@ def hinted(text: str, start: int = 0) -> bool:
     return _HINT.search(text, start) is not None
 
 
-def marks(text: str, hosts: set[str]) -> list[Mark]:
+def marks(text: str, hosts: library.Hosts) -> list[Mark]:
     """All places where a record begins for sure, in order."""
     found = [Mark(prefix.start, prefix) for prefix in library.find_all(text, hosts)]
     for pattern in (_TORCH, _VERSION, _XID):

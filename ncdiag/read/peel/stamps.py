@@ -40,7 +40,7 @@ _FORMS = tuple(
 # Time stamps of a format of the user's own: nothing but what strftime prints.
 _ONLY_TIME = re.compile(
     r"(?:[\s\d:.,/_+\[\](){}|<>-]|[TZ](?![a-z])|[AP]M|UTC|GMT|[A-Z]{3,4}(?![a-zA-Z])"
-    rf"|Mon|Tue|Wed|Thu|Fri|Sat|Sun|{_MONTH}|[a-z]{{2,6}}day|[a-z]{{4,9}})*",
+    rf"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|{_MONTH})[a-z]{{0,6}})*",
     re.ASCII,
 )
 LONGEST = 80
