@@ -17,6 +17,7 @@ class ProcessNotes:
 
     def __init__(self, process: NcclProcess) -> None:
         self.process = process
+        self.lines = 0
         self._by_pointer: dict[str, CommunicatorState] = {}
         self._unfinished: dict[str, CommunicatorState] = {}
         self.grouped_calls: set[tuple[str, int]] = set()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from ncdiag.model.log import LogEvidence, NcclProcess, Place, Speaker
 from ncdiag.read.line import Line
+from ncdiag.read.merge import join_process
 from ncdiag.read.nccl import calls, chains, channels, networks, settings, start
 from ncdiag.read.nccl.notes import ProcessNotes, Rule, add_once
 from ncdiag.read.nccl.versions import NEEDLES, banner_host, is_bare_version, versions
@@ -31,6 +32,8 @@ SIGNS_OF_LIFE = (
 MAX_PROCESSES = 200_000
 MAX_VERSIONS = 1024
 _BANNER_LINES = 6
+_MOST_NAMESAKES = 64
+_POINTER = re.compile(r"0x[0-9a-f]{6,16}")
 _CUT = re.compile(r": opCount [0-9a-f]{1,16} .{0,400}\$\Z")
 _REST = re.compile(r"^\s{0,8}\S.{0,600}\bcomm 0x[0-9a-f]{1,16}")
 
@@ -82,6 +85,8 @@ class NcclReader:
 
     def finish(self, evidence: LogEvidence) -> None:
         """Hand over the processes, the versions of bare lines and the hosts of banners."""
+        for garbled in self._fold_garbled():
+            evidence.hosts.pop(garbled, None)
         evidence.processes.extend(notes.process for notes in self._processes.values())
         known = set(evidence.versions)
         evidence.versions.extend(v for v in self._versions if v not in known)
@@ -98,10 +103,42 @@ class NcclReader:
                 return None
             process = NcclProcess(host=key[0], pid=key[1], speaker=speaker, first=line.place)
             notes = self._processes[key] = ProcessNotes(process)
+        notes.lines += 1
         notes.process.last = line.place
         if speaker.rank is not None and notes.process.speaker.rank is None:
             notes.process.speaker = Speaker(*speaker)
         return notes
+
+    def _fold_garbled(self) -> set[str]:
+        """Give lines under a name that other text ran into back to their process.
+
+        Such a name ends in the true one, has the same process id, and few lines.
+        """
+        by_pid: dict[str, list[tuple[str, str]]] = {}
+        for key in self._processes:
+            by_pid.setdefault(key[1], []).append(key)
+        garbled: set[str] = set()
+        for keys in by_pid.values():
+            keys.sort(key=lambda key: len(key[0]))
+            for key in keys[1:_MOST_NAMESAKES]:
+                if true := self._true_name(key, keys):
+                    join_process(self._processes[true].process, self._processes[key].process)
+                    del self._processes[key]
+                    garbled.add(key[0])
+        return garbled - {host for host, _ in self._processes}
+
+    def _true_name(
+        self, key: tuple[str, str], keys: list[tuple[str, str]]
+    ) -> tuple[str, str] | None:
+        lines = self._processes[key].lines
+        for other in keys[:_MOST_NAMESAKES]:
+            known = self._processes.get(other)
+            if len(other[0]) >= len(key[0]):
+                break
+            ends_in_it = key[0].endswith(other[0]) or _POINTER.match(key[0])
+            if known and other[0] and ends_in_it and lines * 4 <= known.lines:
+                return other
+        return None
 
     def _note_versions(self, process: NcclProcess, line: Line) -> None:
         if "ersion " in line.text:

@@ -7,7 +7,7 @@ from ncdiag.read.line import Line
 from ncdiag.read.nccl.notes import ProcessNotes, Rule
 
 _COMM = re.compile(
-    r"\bcomm (?P<pointer>0x[0-9a-f]{1,16})\b(?: rank (?P<rank>\d{1,9}))?"
+    r"\bcomm (?P<pointer>0x[0-9a-f]{6,16})\b(?: rank (?P<rank>\d{1,9}))?"
     r"(?: (?:n[Rr]anks |\[nranks=)(?P<ranks>\d{1,9}))?"
 )
 _VALUE = re.compile(
@@ -106,8 +106,9 @@ def _note_step(notes: ProcessNotes, found: re.Match[str], line: Line) -> None:
     del found
     process = notes.process
     if counts := _COUNTS.match(line.text):
-        if counts[1]:
-            process.sharp = process.sharp or int(counts[1]) > 0
+        # Channels are set aside for CollNet even where it is not used: only none is telling.
+        if counts[1] == "0":
+            process.sharp = process.sharp or False
         if counts[2]:
             process.nvls = process.nvls or int(counts[2]) > 0
     notes.advance(line)
