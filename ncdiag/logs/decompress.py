@@ -4,12 +4,12 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import IO, Any, Protocol, cast
 
 try:
     from isal import igzip_lib
 except ImportError:  # the standard library's, half as fast
-    igzip_lib = None
+    igzip_lib = None  # type: ignore[assignment]
 try:
     import zstandard
 except ImportError:
@@ -132,7 +132,7 @@ class _Zstandard:
         if zstandard is None:
             raise DamagedError("reading zstandard needs: pip install zstandard")
         reader = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
-        self._reader: Any = reader.stream_reader(source, read_across_frames=True)
+        self._reader: Any = reader.stream_reader(cast("IO[bytes]", source), read_across_frames=True)
 
     def readinto(self, buffer: memoryview, /) -> int:
         try:

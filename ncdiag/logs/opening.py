@@ -118,3 +118,33 @@ def opened(raw: Inflated) -> tuple[Opened, bool]:
             plain.skip(len(mark))
             return decode(plain), True
     return plain, inflate is not None
+
+
+class Careful:
+    """A stream that breaks off quietly: damaged data, a failing disk and the limit end it."""
+
+    def __init__(self, stream: Opened, max_bytes: int) -> None:
+        self.truncated = False
+        self.error: str | None = None
+        self._stream = stream
+        self._left = max_bytes
+        self._limit = max_bytes
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """Read into ``buffer``."""
+        if self.truncated:
+            return 0
+        try:
+            if not self._left:
+                if self._stream.readinto(buffer[:1]):
+                    self._stop(f"only the first {self._limit} bytes were read (see --max-bytes)")
+                return 0
+            count = self._stream.readinto(buffer[: self._left])
+        except (OSError, DamagedError) as error:
+            self._stop(getattr(error, "strerror", None) or str(error))
+            return 0
+        self._left -= count
+        return count
+
+    def _stop(self, why: str) -> None:
+        self.truncated, self.error = True, why

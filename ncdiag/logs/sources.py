@@ -36,7 +36,7 @@ def sources(paths: Sequence[str]) -> list[Source]:
 
 def _named(path: str, seen: set[tuple[int, int]]) -> Iterator[Source]:
     if path == STDIN:
-        yield Source(path=path, name="(standard input)")
+        yield Source(path=path, name=STDIN)
     elif os.path.lexists(path) or not glob.has_magic(path):
         yield from _below(path, seen)
     else:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ncdiag.model.log import Place, Speaker
+from ncdiag.read.document import Document
 from ncdiag.read.line import Line, LineReader
 from ncdiag.read.signatures.reader import SignatureReader
 
@@ -70,3 +71,17 @@ def line_readers() -> list[LineReader]:
         if made := _optional(module, name):
             readers.append(made())
     return readers
+
+
+def document(head: bytes, path: str) -> Document | None:
+    """A reader for a file that begins so, if it is one document and not lines."""
+    for module, name in (
+        ("ncdiag.read.flight.document", "FlightDocument"),
+        ("ncdiag.read.ras.json_report", "RasDocument"),
+        ("ncdiag.read.nccl_tests.json_report", "JsonReport"),
+    ):
+        kind = _optional(module, name)
+        if kind is not None and kind.recognises(head):
+            made: Document = kind(path)
+            return made
+    return None

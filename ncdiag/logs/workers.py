@@ -1,0 +1,120 @@
+"""A few processes that read inputs side by side and end with the one that started them."""
+
+import contextlib
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Self
+
+from ncdiag.logs.read_input import Job, read_input
+from ncdiag.model.log import InputSummary, LogEvidence
+from ncdiag.read.merge import EvidenceSum
+
+# A batch of small inputs goes to one process at a time, and comes back as one record.
+Batch = Sequence[Job]
+Told = Callable[[int], None]
+_END_S = 5.0
+
+
+def read_batch(batch: Batch, told: Told) -> LogEvidence:
+    """All inputs of ``batch``, in order."""
+    if len(batch) == 1:
+        return read_input(batch[0], told)
+    together = EvidenceSum()
+    for job in batch:
+        together.add(read_input(job, told))
+    return together.result()
+
+
+class Crew:
+    """Processes that read batches; leaving the context ends them, whatever they are doing."""
+
+    def __init__(self, batches: Sequence[Batch], processes: int, told: Told) -> None:
+        self._batches = batches
+        self._told = told
+        self._next = 0
+        self._busy: dict[Connection, tuple[BaseProcess, int]] = {}
+        self._ready: dict[int, LogEvidence] = {}
+        self._wanted = min(processes, len(batches))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for connection, (process, _number) in self._busy.items():
+            connection.close()
+            process.terminate()
+        for process, _number in self._busy.values():
+            process.join(_END_S)
+            if process.is_alive():
+                process.kill()
+
+    def results(self) -> Iterator[LogEvidence]:
+        """The evidence of each batch, in their order."""
+        for turn in range(len(self._batches)):
+            while turn not in self._ready:
+                while len(self._busy) < self._wanted and self._next < len(self._batches):
+                    self._hire()
+                for connection in wait(list(self._busy)):
+                    self._listen(connection)  # type: ignore[arg-type]
+            yield self._ready.pop(turn)
+
+    def _hire(self) -> None:
+        """Start a process with the next batch; "spawn", for this one may have threads."""
+        context = multiprocessing.get_context("spawn")
+        here, there = context.Pipe()
+        process = context.Process(target=work, args=(there,), daemon=True)
+        process.start()
+        there.close()
+        self._busy[here] = process, self._next
+        self._next += 1
+        self._send(here)
+
+    def _send(self, connection: Connection) -> None:
+        """Give it its batch; whether it is alive shows when it is listened to."""
+        with contextlib.suppress(OSError):
+            connection.send(self._batches[self._busy[connection][1]])
+
+    def _listen(self, connection: Connection) -> None:
+        process, number = self._busy[connection]
+        try:
+            said = connection.recv()
+        except (EOFError, OSError):
+            process.join(_END_S)
+            self._ready[number] = _lost(self._batches[number], process.exitcode)
+            self._dismiss(connection)
+            return
+        if isinstance(said, int):
+            self._told(said)
+            return
+        self._ready[number] = said
+        if self._next < len(self._batches):
+            self._busy[connection] = process, self._next
+            self._next += 1
+            self._send(connection)
+        else:
+            self._dismiss(connection)
+
+    def _dismiss(self, connection: Connection) -> None:
+        """Let a process go: it ends when nobody is at the other end."""
+        process, _ = self._busy.pop(connection)
+        connection.close()
+        process.join(_END_S)
+
+
+def work(connection: Connection) -> None:
+    """What each process does: read batches until nobody sends any."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that started it ends it
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            batch: Batch = connection.recv()
+            connection.send(read_batch(batch, connection.send))
+
+
+def _lost(batch: Batch, code: int | None) -> LogEvidence:
+    """What is known of a batch whose reader died: nothing; the kernel may have killed it."""
+    why = f"the process that read it ended with {code}; was there enough memory?"
+    inputs = [InputSummary(path=job.name, error=why, truncated=True) for job in batch]
+    return LogEvidence(inputs=inputs)

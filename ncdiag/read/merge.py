@@ -1,0 +1,194 @@
+"""Joins what was read of several inputs, or of several pieces of one."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from typing import Any
+
+from ncdiag.model.log import (
+    NOBODY,
+    CommunicatorState,
+    InputSummary,
+    LogEvidence,
+    NcclProcess,
+    Place,
+)
+from ncdiag.read.events import EventLog
+
+MAX_PROCESSES = 200_000
+_MAX_COMMUNICATORS = 4_096
+_MAX_NAMES = 1_024
+# Of two pieces the later one's word counts for these.
+_LATEST = frozenset({"last", "last_call", "last_api_call", "chain", "chain_place"})
+
+
+# Numbers that count lines; other numbers are what the lines say.
+_COUNTS = frozenset(
+    {
+        "gdr_channels",
+        "plain_channels",
+        "send_gdr",
+        "send_plain",
+        "receive_gdr",
+        "receive_plain",
+        "api_calls",
+    }
+)
+
+
+class EvidenceSum:
+    """Takes evidence in the order of the inputs, and of the lines of each."""
+
+    def __init__(self) -> None:
+        self._sum = LogEvidence()
+        self._events = EventLog()
+        self._processes: dict[tuple[str, str, str], NcclProcess] = {}
+        self._lines: dict[str, int] = {}
+
+    def add(self, evidence: LogEvidence, pieces: Iterable[str] = ()) -> None:
+        """Add ``evidence``; of the inputs in ``pieces`` it may hold a later piece."""
+        before = {path: self._lines[path] for path in pieces if self._lines.get(path)}
+        if before:
+            evidence = _moved(evidence, before)
+        for event in evidence.events:
+            self._events.add(event)
+        for process in evidence.processes:
+            self._add_process(process)
+        for summary in evidence.inputs:
+            self._add_input(summary, again=summary.path in before)
+        known = set(self._sum.versions)
+        self._sum.versions += [found for found in evidence.versions if found not in known]
+        for name in ("benchmarks", "progress", "failures", "ras", "dumps", "inspector"):
+            getattr(self._sum, name).extend(getattr(evidence, name))
+        for host, place in evidence.hosts.items():
+            if len(self._sum.hosts) < MAX_PROCESSES:
+                self._sum.hosts.setdefault(host, place)
+        self._sum.ends.update(evidence.ends)
+        self._sum.clock_ends.update(evidence.clock_ends)
+
+    def result(self) -> LogEvidence:
+        """All of it."""
+        self._sum.events = list(self._events.all())
+        self._sum.processes = list(self._processes.values())
+        return self._sum
+
+    def _add_input(self, summary: InputSummary, *, again: bool) -> None:
+        self._lines[summary.path] = self._lines.get(summary.path, 0) + summary.lines
+        if not again:
+            self._sum.inputs.append(summary)
+            return
+        whole = next(known for known in reversed(self._sum.inputs) if known.path == summary.path)
+        whole.bytes += summary.bytes
+        whole.lines += summary.lines
+        whole.kinds = sorted({*whole.kinds, *summary.kinds})
+        whole.truncated = whole.truncated or summary.truncated
+        whole.error = whole.error or summary.error
+
+    def _add_process(self, process: NcclProcess) -> None:
+        """Processes whose name is lost are the same only within an input."""
+        named = process.host and process.pid
+        path = process.first.path if process.first and not named else ""
+        key = process.host, process.pid, path
+        known = self._processes.get(key)
+        if known is not None:
+            join_process(known, process)
+        elif len(self._processes) < MAX_PROCESSES:
+            self._processes[key] = process
+
+
+def join_process(first: NcclProcess, second: NcclProcess) -> None:
+    """Add to ``first`` what the same process said later."""
+    for name in _names(NcclProcess):
+        if name not in {"host", "pid", "communicators"}:
+            setattr(first, name, _joined(name, getattr(first, name), getattr(second, name)))
+    living = {state.pointer: state for state in first.communicators}
+    for state in second.communicators:
+        known = living.get(state.pointer)
+        if known is not None and _same(known, state):
+            for name in _names(CommunicatorState):
+                setattr(known, name, _joined(name, getattr(known, name), getattr(state, name)))
+        elif len(first.communicators) < _MAX_COMMUNICATORS:
+            first.communicators.append(state)
+        living[state.pointer] = state if known is None or not _same(known, state) else known
+
+
+def _same(known: CommunicatorState, later: CommunicatorState) -> bool:
+    """Whether two records at one address are of one communicator: memory is used again."""
+    if known.comm_id and later.comm_id:
+        return known.comm_id == later.comm_id
+    return not (known.ended and (later.started or later.completed))
+
+
+def _joined(name: str, first: Any, second: Any) -> Any:
+    """One value out of two by what they are: counts add up, lists and tables gain what is new."""
+    if first is None or second is None or first == NOBODY:
+        return first if second is None else second
+    if name in _LATEST:
+        return second or first
+    join = _JOINS.get(type(first))
+    if join is not None:
+        return join(first, second)
+    return first + second if name in _COUNTS else first
+
+
+def _longer(first: list[Any], second: list[Any]) -> list[Any]:
+    return first + [value for value in second if value not in first][:_MAX_NAMES]
+
+
+def _fuller(first: dict[Any, Any], second: dict[Any, Any]) -> dict[Any, Any]:
+    room = max(_MAX_NAMES - len(first), 0)
+    new = [key for key in second if key not in first][:room]
+    return {**first, **{key: second[key] for key in second if key in first or key in new}}
+
+
+_JOINS: dict[type, Callable[[Any, Any], Any]] = {
+    bool: lambda first, second: first or second,
+    Counter: lambda first, second: first + second,
+    dict: _fuller,
+    list: _longer,
+    set: lambda first, second: first | second,
+}
+
+
+@lru_cache(maxsize=64)
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind))
+
+
+def _moved(value: Any, by: dict[str, int]) -> Any:
+    """``value`` with every place in it moved down by the lines before its piece."""
+    if isinstance(value, Place):
+        return value._replace(line=value.line + by[value.path]) if value.path in by else value
+    move = next((move for kind, move in _MOVES if isinstance(value, kind)), None)
+    if move is not None:
+        return move(value, by)
+    if is_dataclass(value) and not isinstance(value, type):
+        for name in _names(type(value)):
+            object.__setattr__(value, name, _moved(getattr(value, name), by))
+    return value
+
+
+def _moved_table(value: dict[Any, Any], by: dict[str, int]) -> dict[Any, Any]:
+    for key, old in value.items():
+        value[key] = _moved(old, by)
+    return value
+
+
+def _moved_list(value: list[Any], by: dict[str, int]) -> list[Any]:
+    value[:] = [_moved(old, by) for old in value]
+    return value
+
+
+def _moved_tuple(value: tuple[Any, ...], by: dict[str, int]) -> tuple[Any, ...]:
+    moved = [_moved(old, by) for old in value]
+    if all(new is old for new, old in zip(moved, value, strict=True)):
+        return value
+    return type(value)(*moved) if hasattr(value, "_fields") else tuple(moved)
+
+
+_MOVES: tuple[tuple[type, Callable[[Any, dict[str, int]], Any]], ...] = (
+    (dict, _moved_table),
+    (list, _moved_list),
+    (tuple, _moved_tuple),
+)
