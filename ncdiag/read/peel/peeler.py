@@ -115,7 +115,7 @@ class Peeler:
                 if text[found.end : start].strip():
                     yield self._line(text, start, number, found)
                 found = chain.read(text, start, self._memory, shared)
-                if not found.prefix and mark.prefix:
+                if mark.prefix:
                     found = replace(found, end=mark.prefix.end, prefix=mark.prefix)
             floor = max(found.end, mark.start + 1)
         yield self._line(text, len(text), number, found)
@@ -125,7 +125,7 @@ class Peeler:
         host, pid = prefix.host, prefix.pid
         if not host or not pid or self._memory.hosts.knows(host, pid):
             return True
-        if self._memory.hosts.glued(host, pid):
+        if host.startswith("0x") or self._memory.hosts.glued(host, pid):
             return False
         self._memory.hosts.learn(host, pid)
         return True
