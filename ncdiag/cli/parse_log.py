@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -148,7 +148,7 @@ def parse_log(
     from ncdiag.diagnose.postmortem import diagnose
 
     postmortem = diagnose(evidence, names)
-    failure = _write(postmortem, evidence, html, isolate_out)
+    failure = _write(postmortem, evidence, names, html, isolate_out)
     if as_json:
         from ncdiag.report.postmortem import json_report
 
@@ -224,7 +224,11 @@ def _read(
 
 
 def _write(
-    postmortem: Postmortem, evidence: LogEvidence, html: Path | None, isolate_out: Path | None
+    postmortem: Postmortem,
+    evidence: LogEvidence,
+    names: Mapping[str, str],
+    html: Path | None,
+    isolate_out: Path | None,
 ) -> NcdiagError | None:
     """Write the files that were asked for; what fails is told after the results."""
     from ncdiag.report import node_lists
@@ -237,7 +241,7 @@ def _write(
         if html:
             from ncdiag.report.postmortem import html_report
 
-            write_file(html, html_report.render(postmortem, evidence))
+            write_file(html, html_report.render(postmortem, evidence, names))
     except NcdiagError as error:
         return error
     return None

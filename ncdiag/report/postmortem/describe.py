@@ -96,7 +96,7 @@ def _network(postmortem: Postmortem) -> str:
     network = postmortem.network
     gdr = {"on": "with GPUDirect", "off": "without GPUDirect", "mixed": "GPUDirect on some"}
     nics = listed(network.nics)
-    parts = (network.name or "network", f"({nics})" if nics else "", gdr.get(network.gdr, ""))
+    parts = (network.name or "network", gdr.get(network.gdr, ""), f"({nics})" if nics else "")
     return " ".join(part for part in parts if part)
 
 
@@ -135,6 +135,11 @@ def brief(text: str, chars: int) -> str:
             break
         kept = longer
     return kept
+
+
+def meaning(finding: Finding) -> str:
+    """What the class of a finding means in general."""
+    return GUIDE[finding.class_].meaning
 
 
 def times(finding: Finding) -> str:

@@ -28,7 +28,7 @@ def tables(postmortem: Postmortem, evidence: LogEvidence) -> list[Table]:
     made = (
         Table(
             "Hosts",
-            ("host", "processes", "library", "network", "NICs", "channels", "GPUDirect"),
+            ("hosts", "processes", "library", "network", "NICs", "channels", "GPUDirect"),
             _printable(_hosts(evidence.processes)),
             frozenset({1}),
         ),
@@ -70,22 +70,29 @@ def _cell(value: object) -> str:
 
 
 def _hosts(processes: Sequence[NcclProcess]) -> Iterator[Sequence[object]]:
+    """A row for all hosts that are alike: the odd one out stands alone."""
     by_host: defaultdict[str, list[NcclProcess]] = defaultdict(list)
     for process in processes:
         by_host[process.host].append(process)
+    alike: defaultdict[tuple[object, ...], list[str]] = defaultdict(list)
     for host, group in by_host.items():
-        transports: Counter[str] = Counter()
-        for process in group:
-            transports.update(process.transports)
-        yield (
-            host,
-            len(group),
-            _once(f"{one.library or ''} {version}" for one in group for version in one.versions),
-            _once(name for one in group for name in one.networks),
-            _once(name for one in group for name in one.nics),
-            ", ".join(f"{name} {number}" for name, number in transports.most_common()),
-            _gpudirect(group),
-        )
+        alike[_host(group)].append(host)
+    for facts, hosts in sorted(alike.items(), key=lambda item: -len(item[1])):
+        yield fold(hosts), *facts
+
+
+def _host(group: Sequence[NcclProcess]) -> tuple[object, ...]:
+    transports: Counter[str] = Counter()
+    for process in group:
+        transports.update(process.transports)
+    return (
+        len(group),
+        _once(f"{one.library or ''} {version}" for one in group for version in one.versions),
+        _once(name for one in group for name in one.networks),
+        _once(name for one in group for name in one.nics),
+        ", ".join(f"{name} {number}" for name, number in transports.most_common()),
+        _gpudirect(group),
+    )
 
 
 def _gpudirect(group: Sequence[NcclProcess]) -> str:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ncdiag.model.finding import Finding, Isolation, Postmortem, PostmortemVerdict, Role
 from ncdiag.model.log import LogEvidence
-from ncdiag.report.describe import percent
+from ncdiag.report.describe import count, percent
 from ncdiag.report.postmortem import describe
 from ncdiag.report.postmortem.paths import ShortPaths
 from ncdiag.report.postmortem.presentable import presentable
@@ -58,17 +58,13 @@ class _Page:
         postmortem, first = self._postmortem, next(iter(self._postmortem.findings), None)
         line = Text(f"{postmortem.verdict.upper()}  ", style=_VERDICTS[postmortem.verdict])
         line.append(describe.headline(postmortem), style="bold")
-        self._console.print(line, soft_wrap=False)
+        self._print(line, 0)
         if first and first.role is not Role.WARNING:
             self._whole("isolate", describe.isolate(postmortem))
             self._whole("next", describe.next_command(first))
-        for label, text in (("job", describe.job(postmortem)), ("read", self._read())):
-            if text:
-                self._say(label, text)
-
-    def _read(self) -> str:
         where = f" in {self._paths.folder}" if self._paths.folder else ""
-        return f"{describe.read(self._postmortem)}{where}"
+        about = (describe.job(postmortem), f"{describe.read(postmortem)}{where}")
+        self._say("about", "; ".join(text for text in about if text))
 
     def story(self) -> None:
         """What happened, in order."""
@@ -87,12 +83,15 @@ class _Page:
         findings = self._postmortem.findings
         roots = [one for one in findings if one.role is Role.ROOT]
         for number, one in enumerate(self._some(roots, _ROOTS)):
-            self._finding(one, full=number == 0 or self._verbose)
+            if number == 0 or self._verbose:
+                self._finding(one)
+            else:
+                self._short(one)
         self._left_out(len(roots) - _ROOTS, "root")
         for role in (Role.CONSEQUENCE, Role.WARNING):
             others = [one for one in findings if one.role is role]
             for one in self._some(others, _OTHERS):
-                self._finding(one, full=self._verbose)
+                (self._finding if self._verbose else self._short)(one)
             self._left_out(len(others) - _OTHERS, role.value)
 
     def _some(self, findings: Sequence[Finding], most: int) -> Sequence[Finding]:
@@ -100,23 +99,34 @@ class _Page:
 
     def _left_out(self, number: int, what: str) -> None:
         if number > 0 and not self._verbose:
-            self._console.print(f"+{number} more {what}{'s' if number > 1 else ''}: --verbose")
+            self._print(Text(f"and {count(number, f'more {what}')}: see --verbose"), _INDENT)
 
-    def _finding(self, one: Finding, *, full: bool) -> None:
-        head = Text(f"{one.role.upper()}  ", style=_ROLES[one.role])
+    def _finding(self, one: Finding) -> None:
+        """All that is said of a finding: of the first one, or of each when asked for."""
+        self._console.print()
+        self._print(self._head(one, self._facts(one)), _INDENT)
+        self._print(Text(one.explanation if self._verbose else self._why(one)), _INDENT)
+        for line in one.evidence[: _ALL if self._verbose else _LINES]:
+            self._quote(self._paths.place(line), line.text, rows=_ROWS)
+        for number, action in enumerate(self._actions(one), start=1):
+            self._print(Text(f"{number}. {describe.filled(action, one)}"), _INDENT, hang=3)
+
+    def _short(self, one: Finding) -> None:
+        """A finding in a line, and for a root the line of the log."""
+        place = self._paths.place(one.first_seen) if one.first_seen else ""
+        if one.role is Role.ROOT:
+            self._print(self._head(one, self._facts(one)), _INDENT)
+            for line in one.evidence[:1]:
+                self._quote(self._paths.place(line), line.text, rows=1)
+        else:
+            self._print(self._head(one, f"{describe.times(one)}  {place}".strip()), _INDENT)
+
+    def _head(self, one: Finding, facts: str) -> Text:
+        head = Text()
+        head.append(f"{one.role.upper()}  ", style=_ROLES[one.role])
         head.append(one.class_, style="bold")
-        head.append(f"  {self._facts(one)}")
-        if full:
-            self._console.print()
-        self._print(head, _INDENT)
-        if full:
-            self._print(Text(one.explanation if self._verbose else self._why(one)), _INDENT)
-        lines = _ALL if self._verbose else _LINES if full else 1
-        for line in one.evidence[:lines]:
-            self._quote(self._paths.place(line), line.text, rows=_ROWS if full else 1)
-        if full:
-            for number, action in enumerate(self._actions(one), start=1):
-                self._print(Text(f"{number}. {describe.filled(action, one)}"), _INDENT, hang=3)
+        head.append(f"  {facts}")
+        return head
 
     def _facts(self, one: Finding) -> str:
         first = one.first_seen
@@ -137,8 +147,9 @@ class _Page:
 
     def _quote(self, place: str, text: str, *, rows: int) -> None:
         """A line of a log, cut to what is readable; all of it with ``--verbose``."""
-        line = Text(f"{place}  ", style="dim")
-        line.append(text, style="default")
+        line = Text()
+        line.append(f"{place}  ", style="dim")
+        line.append(text)
         wrapped = list(line.wrap(self._console, self._width(2 * _INDENT), overflow="fold"))
         if len(wrapped) > rows and not self._verbose:
             wrapped = wrapped[:rows]
