@@ -34,6 +34,9 @@ _REPORT = re.compile(_ANSWERS + rb'\{\s*"nccl_version"\s*:')
 _EVENT = re.compile(_ANSWERS + rb'\{\s*"timestamp"\s*:[^{}]{0,200}"event"\s*:\s*"PEER_')
 _BETWEEN = re.compile(r"[^{]*")
 
+# Ranks send and receive as often as their place in the program asks for: no two need agree.
+_TRANSFERS = frozenset({"Send", "Recv", "SendRecv"})
+
 _Object = Mapping[str, Any]
 
 
@@ -239,7 +242,7 @@ def _counts(ranks: Sequence[_Object]) -> Iterator[RasIssue]:
     for rank in ranks:
         for op, value in _dict(rank.get("collective_counts")).items():
             number = _number(value)
-            if number is not None:
+            if number is not None and op not in _TRANSFERS:
                 launched.setdefault(op, []).append((rank, number or NOTHING_LAUNCHED))
     for op, all_of_it in launched.items():
         counts = Counter(number for _, number in all_of_it)
@@ -278,7 +281,7 @@ def _is_rank(value: object, size: int | None) -> bool:
     if not isinstance(value, dict):
         return False
     rank = _number(value.get("rank"))
-    return rank is not None and 0 <= rank and (size is None or rank < size)
+    return rank is not None and rank >= 0 and (size is None or rank < size)
 
 
 def _peer(read: _Object) -> Peer | None:
