@@ -18,10 +18,12 @@ def peak_busbw(benchmark: Benchmark) -> float | None:
 
 
 def rank_count(benchmark: Benchmark) -> int | None:
-    """The number of ranks that took part, by the rank table."""
-    if not benchmark.ranks:
-        return None
-    return max(rank.rank for rank in benchmark.ranks) + 1
+    """The number of ranks that took part, by the rank table.
+
+    A report may list the first GPU of each process only, and say how many each has.
+    """
+    listed = max((rank.rank + 1 for rank in benchmark.ranks), default=0)
+    return max(listed, benchmark.expected_ranks or 0) or None
 
 
 def _summary(benchmark: Benchmark) -> BenchmarkSummary:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
+from ncdiag.diagnose.postmortem.benchmarks import rank_count
 from ncdiag.diagnose.postmortem.names import real_hosts
 from ncdiag.model.finding import JobShape, Library
-from ncdiag.model.log import CommunicatorState, LogEvidence
+from ncdiag.model.log import Benchmark, CommunicatorState, LogEvidence
 
 
 def job_shape(evidence: LogEvidence) -> JobShape:
@@ -70,8 +71,8 @@ def _sizes(evidence: LogEvidence) -> Iterator[int]:
     for process in evidence.processes:
         yield from (c.ranks for c in process.communicators if c.ranks)
     for benchmark in evidence.benchmarks:
-        if benchmark.ranks:
-            yield max(rank.rank for rank in benchmark.ranks) + 1
+        if size := rank_count(benchmark):
+            yield size
     for report in evidence.ras:
         if size := report.largest or report.gpus:
             yield size
@@ -95,9 +96,13 @@ def _nodes(evidence: LogEvidence, ranks: int | None) -> int | None:
 
 
 def _nodes_of_tables(evidence: LogEvidence, ranks: int | None) -> int | None:
-    tables = [b.ranks for b in evidence.benchmarks]
-    full = [table for table in tables if table and len({r.rank for r in table}) == ranks]
+    full = [b.ranks for b in evidence.benchmarks if b.ranks and _is_full(b, ranks)]
     return max((len({r.host for r in table}) for table in full), default=None)
+
+
+def _is_full(benchmark: Benchmark, ranks: int | None) -> bool:
+    """Whether no host of a job of this size can be missing in the table."""
+    return ranks in {len({r.rank for r in benchmark.ranks}), benchmark.expected_ranks}
 
 
 def _nodes_of_ranks(evidence: LogEvidence, ranks: int | None) -> int | None:

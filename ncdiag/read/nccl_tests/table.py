@@ -86,7 +86,7 @@ class TableReader:
             run.end_row()
             evidence.benchmarks.append(run.benchmark)
             if run.bad:
-                evidence.events.append(_corruption(run))
+                evidence.events.append(corruption(run))
         for host, place in self._hosts.items():
             evidence.hosts.setdefault(host, place)
 
@@ -215,7 +215,8 @@ def version_of(number_: int) -> str:
     return f"{number_ // base}.{number_ % base // 100}.{number_ % 100}"
 
 
-def _corruption(run: Run) -> Event:
+def corruption(run: Run) -> Event:
+    """The event of a run that found wrong values."""
     size, wrong, place, text = run.bad or (None, "", run.benchmark.place, "")
     attributes = {"wrong": wrong} if size is None else {"size": str(size), "wrong": wrong}
     return Event(

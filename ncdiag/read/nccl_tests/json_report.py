@@ -1,0 +1,211 @@
+"""Reads the report that nccl-tests write with ``-J``, all versions, also when it was cut short."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgspec
+
+from ncdiag.model.log import Benchmark, LogEvidence, Place, TableRank, TableRow
+from ncdiag.read.line import Line
+from ncdiag.read.nccl.settings import safe_value
+from ncdiag.read.nccl_tests.cut_json import mended
+from ncdiag.read.nccl_tests.runs import MAX_ROWS, Run
+from ncdiag.read.nccl_tests.table import corruption, version_of
+from ncdiag.read.pieces import Pieces
+from ncdiag.read.signatures.reader import SignatureReader
+from ncdiag.read.signatures.table import TABLE
+
+MAX_BYTES = 64 << 20
+_HEAD = re.compile(rb"\s*\{")
+_KEYS = re.compile(rb'"(?:nccl_version|start_time|args)"\s*:')
+_PROGRAM = re.compile(r"[a-z_]{3,40}_perf\w{0,40}\Z")
+# Variables that say something of the job; the report holds the whole environment.
+_TELLING = re.compile(
+    r"(?:NCCL|RCCL|CUDA|OFI|FI|UCX|OMPI_MCA|HIP|HSA|ROCR|NVSHMEM|SHARP|NVIDIA)_[A-Z0-9_]{1,80}\Z"
+)
+_MAX_VALUE = 1024
+_MAX_RANKS = 100_000
+
+
+class JsonReport:
+    """Reads one report into one ``Benchmark``."""
+
+    kind = "nccl-tests"
+
+    def __init__(self, path: str) -> None:
+        self.error: str | None = None
+        self.truncated = False
+        self._path = path
+        self._pieces = Pieces(MAX_BYTES)
+
+    @classmethod
+    def recognises(cls, head: bytes) -> bool:
+        """Whether a file that begins with ``head`` is such a report."""
+        return bool(_HEAD.match(head)) and len(set(_KEYS.findall(head))) >= 2
+
+    def feed(self, chunk: bytes) -> None:
+        """Keep the next bytes, up to the limit."""
+        self._pieces.add(chunk)
+
+    def finish(self, evidence: LogEvidence) -> None:
+        """Add the run to ``evidence``, or say in ``error`` why not."""
+        if self._pieces.too_large:
+            self.truncated = True
+            self.error = f"nccl-tests report of more than {MAX_BYTES >> 20} MiB: not read"
+            return
+        document = self._decoded(self._pieces.whole())
+        if document is None:
+            self.error = "nccl-tests report cannot be read: the JSON is damaged"
+            return
+        place = Place(self._path, 1)
+        run = _run(document, place)
+        evidence.benchmarks.append(run.benchmark)
+        if run.bad:
+            evidence.events.append(corruption(run))
+        _add_errors(document, run.benchmark, evidence)
+
+    def _decoded(self, data: bytes) -> dict[str, Any] | None:
+        """The document; what is left of it when the run died while writing it."""
+        for text in (data, mended(data)):
+            try:
+                document = msgspec.json.decode(text)
+            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+                self.truncated = True
+            else:
+                return document if isinstance(document, dict) else None
+        return None
+
+
+def _run(document: Mapping[str, Any], place: Place) -> Run:
+    config = _mapping(document, "config")
+    benchmark = Benchmark(place=place, test=_test(document), heading=place, end=place)
+    if version := _integer(document.get("nccl_version")):
+        benchmark.library_version = version_of(version)
+    benchmark.environment = dict(_environment(document))
+    benchmark.ranks = [_rank(device) for device in _mappings(config, "devices", _MAX_RANKS)]
+    per_process = (_integer(config.get("nthreads")) or 1) * (_integer(config.get("ngpus")) or 1)
+    benchmark.expected_ranks = len(benchmark.ranks) * per_process or None
+    run = Run(benchmark, ())
+    for entry in _mappings(document, "results", MAX_ROWS):
+        _add_row(run, entry)
+    _add_footer(document, run)
+    return run
+
+
+def _test(document: Mapping[str, Any]) -> str | None:
+    words = document.get("args")
+    first = words[0] if isinstance(words, list) and words else None
+    name = PurePosixPath(first).name if isinstance(first, str) else ""
+    return name if _PROGRAM.match(name) else None
+
+
+def _environment(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    pairs = document.get("env")
+    for pair in pairs if isinstance(pairs, list) else ():
+        name, _, value = pair.partition("=") if isinstance(pair, str) else ("", "", "")
+        if _TELLING.match(name):
+            yield name, safe_value(name, value[:_MAX_VALUE])
+
+
+def _rank(device: Mapping[str, Any]) -> TableRank:
+    return TableRank(
+        rank=_integer(device.get("rank")) or 0,
+        host=_text(device.get("hostname")),
+        pid=_text(device.get("pid")),
+        device=_text(device.get("device")),
+        bus_id=_text(device.get("device_hex")).strip("[]"),
+        name=_text(device.get("device_info")),
+    )
+
+
+def _add_row(run: Run, entry: Mapping[str, Any]) -> None:
+    size = _integer(entry.get("size"))
+    if size is None:
+        return
+    halves = [_mapping(entry, "out_of_place"), _mapping(entry, "in_place")]
+    times = [_number(half.get("time", half.get("cpu_time"))) for half in halves]
+    busbws = [_number(half.get("bus_bw")) for half in halves]
+    wrongs = [_number(half.get("nwrong")) for half in halves]
+    row = TableRow(
+        size=size,
+        type=_text(entry.get("type")),
+        redop=_text(entry.get("redop")),
+        out_of_place_busbw=busbws[0],
+        in_place_busbw=busbws[1],
+        out_of_place_time_us=times[0],
+        in_place_time_us=times[1],
+        out_of_place_wrong=wrongs[0],
+        in_place_wrong=wrongs[1],
+        place=run.benchmark.place,
+    )
+    run.benchmark.rows.append(row)
+    for wrong in wrongs:
+        if wrong and run.bad is None:
+            text = f"size {size}: {wrong:g} wrong values"
+            run.bad = (size, f"{wrong:g}", run.benchmark.place, text)
+
+
+def _add_footer(document: Mapping[str, Any], run: Run) -> None:
+    """The footer, whose keys the first version misspelled."""
+    benchmark = run.benchmark
+    bounds = _mapping(document, "out_of_bounds")
+    average = _mapping(document, "average_bus_bandwidth") or _mapping(
+        document, "average_bus_bandwidith"
+    )
+    benchmark.out_of_bounds = _integer(bounds.get("count"))
+    benchmark.avg_busbw = _number(average.get("bandwidth", average.get("bandwidith")))
+    benchmark.complete = benchmark.avg_busbw is not None
+    if _text(bounds.get("okay")) == "false" and run.bad is None:
+        count = str(benchmark.out_of_bounds or 0)
+        run.bad = (None, count, benchmark.place, f"out_of_bounds: {count}, not okay")
+
+
+def _add_errors(document: Mapping[str, Any], benchmark: Benchmark, evidence: LogEvidence) -> None:
+    """What the library said last, which may be nothing."""
+    errors = document.get("errors")
+    told = (
+        [e for e in errors if isinstance(e, str) and e.strip()] if isinstance(errors, list) else []
+    )
+    if not told:
+        return
+    benchmark.failed = benchmark.place
+    reader = SignatureReader(TABLE)
+    for text in told[:100]:
+        hits = [needle for needle in reader.needles if needle.decode() in text]
+        reader.read(Line(text=text[:4096], place=benchmark.place, shown=text[:1000]), hits)
+    reader.finish(evidence)
+
+
+def _mapping(owner: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = owner.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(owner: Mapping[str, Any], key: str, most: int) -> list[Mapping[str, Any]]:
+    values = owner.get(key)
+    return [v for v in values[:most] if isinstance(v, dict)] if isinstance(values, list) else []
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value).strip()[:255] if isinstance(value, str | int | float) else ""
+
+
+def _integer(value: object) -> int | None:
+    number = _number(value)
+    return int(number) if number is not None else None
+
+
+def _number(value: object) -> float | None:
+    """A number, also one that stands as text; ``nan`` and ``inf`` are none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
