@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ncdiag.diagnose import diagnose, suspected_hosts
+from ncdiag.diagnose.diagnosis import diagnose
+from ncdiag.diagnose.suspects import suspected_hosts
 from ncdiag.diagnose.thresholds import Thresholds
 from ncdiag.expect.link import expect_link
 from ncdiag.measure.journal import HostState, Line, Plan, RunEnd

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Protocol
 
-from ncdiag.diagnose import suspects
+from ncdiag.diagnose.suspects import suspects
 from ncdiag.measure.engines.base import Endpoint, Engine, PairOrder
 from ncdiag.measure.journal import HostState, Journal, Line, RunEnd
 from ncdiag.measure.plan import plan_size, planned_rounds

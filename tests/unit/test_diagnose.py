@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from ncdiag.diagnose import diagnose, suspected_hosts, suspects
+from ncdiag.diagnose.diagnosis import diagnose
+from ncdiag.diagnose.suspects import suspected_hosts, suspects
 from ncdiag.diagnose.thresholds import Thresholds
 from ncdiag.measure.schedule import Round, full, quick, second_opinions
 from ncdiag.model.evidence import SweepEvidence
