@@ -22,7 +22,7 @@ _OPENER = re.compile(
 _LASTING = frozenset({"[n]", "n:", "n tab", "file:"})
 _NAMED = {"host:": "host", "service": "label"}
 # Launchers number processes so, and editors lines.
-_NUMBERS = frozenset({"[n]", "n:", "n tab", "n", "n:text", "n|"})
+_NUMBERS = frozenset({"[n]", "n:"})
 _MOST_NAMES = 4096
 _PID_MAX = 1 << 22
 _ORIGINS = (
@@ -35,7 +35,7 @@ _ORIGINS = (
 )
 # Messages of MPI name their process; it stays part of the text.
 _SELF_NAMED = re.compile(
-    r"\[(?:(?P<host>[A-Za-z][\w.-]{0,252}):(?P<pid>\d{1,10})(?::\d{1,10}){0,2}"
+    r"\[(?:(?P<host>[A-Za-z][\w.-]{0,252}):(?P<pid>\d{1,10})(?P<thread>:\d{1,10}){0,2}"
     r"|(?:proxy:\d+(?::\d+)?|mpiexec)@(?P<proxy>[A-Za-z][\w.-]{0,252}))\] ",
     re.ASCII,
 )
@@ -65,9 +65,9 @@ class Memory:
     forms: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     hosts: library.Hosts = field(default_factory=library.Hosts)
-    numbers: set[str] = field(default_factory=set)
+    numbers: set[tuple[str, str]] = field(default_factory=set)
     last_number: int = -2
-    streams: bool = False
+    streams: set[str] = field(default_factory=set)
 
     def believes(self, row: Wrapper, found: re.Match[str]) -> bool:
         """Whether this form was proved before."""
@@ -82,15 +82,16 @@ class Memory:
         elif group and len(self.names) < _MOST_NAMES:
             self.names.add(found[group])
 
-    def label(self, text: str) -> str | None:
+    def label(self, form: str, text: str) -> str | None:
         """``text`` if numbers name streams in this input, ``None`` while they may count lines."""
         number = int(text)
-        if not self.streams:
-            self.streams = text in self.numbers and number != self.last_number + 1
+        if form not in self.streams:
+            if (form, text) in self.numbers and number != self.last_number + 1:
+                self.streams.add(form)
             if len(self.numbers) < _MOST_NAMES:
-                self.numbers.add(text)
+                self.numbers.add((form, text))
         self.last_number = number
-        return text if self.streams else None
+        return text if form in self.streams else None
 
 
 def read(text: str, start: int, memory: Memory, base: Chain | None = None) -> Chain:
@@ -163,7 +164,7 @@ def _apply(chain: Chain, row: Wrapper, found: re.Match[str], memory: Memory) -> 
         chain.stamp = stamp
     label = values.get("label")
     if label and row.name in _NUMBERS:
-        label = memory.label(label)
+        label = memory.label(row.name, label)
     said = chain.speaker
     rank = values.get("rank")
     chain.speaker = said._replace(
@@ -182,15 +183,13 @@ def _thread(values: dict[str, str | None]) -> str | None:
 
 
 def _origin(row: Wrapper, values: dict[str, str | None]) -> str | None:
-    if row.origin:
-        return row.origin
     for group, origin in (("kernel", "kernel"), ("slurm", "slurm"), ("fabric", "fabric-manager")):
         if values.get(group):
             return origin
     location = values.get("location") or ""
-    if row.name == "glog":
-        return "elastic" if "distributed/" in location or "elastic" in location else None
-    return None
+    if row.name == "glog" and "torch/distributed/" in location:
+        return "elastic"
+    return row.origin
 
 
 def _stamp(values: dict[str, str | None], memory: Memory) -> stamps.Stamp | None:
@@ -213,8 +212,8 @@ def _finished(chain: Chain, text: str) -> Chain:
             chain.origin = origin
             return chain
     named = _SELF_NAMED.match(text, chain.end)
-    if named and chain.origin in {None, "mpi"}:
-        chain.origin = "mpi"
+    if named and chain.origin in {None, "mpi", "pdsh"}:
+        chain.origin = None if named["thread"] else "mpi"
         chain.speaker = chain.speaker._replace(
             host=named["host"] or named["proxy"], pid=named["pid"] or chain.speaker.pid
         )

@@ -63,9 +63,11 @@ def read(text: str, start: int, base: Chain, memory: Memory) -> Collected | None
         return _cut(body, base)
     if not isinstance(record, dict):
         return None
-    message = _message(record)
-    if message is None:
+    found = _message(record)
+    if found is None:
         return None
+    # What JSON can spell and a line cannot hold.
+    message = found.replace("\0", "").encode(errors="replace").decode()
     stream = record.get("stream")
     partial = (
         "log" in record and len(message) >= _DOCKER_PIECE and not message.endswith(("\n", "\r"))
@@ -96,7 +98,8 @@ def _cut(body: str, base: Chain) -> Collected | None:
         text = msgspec.json.decode(f'"{text}"', type=str)
     except msgspec.DecodeError:
         text = text.replace("\\n", "\n").replace('\\"', '"')
-    return Collected(text.splitlines()[:_MOST_LINES] or [""], base)
+    lines = text.replace("\0", "").encode(errors="replace").decode().splitlines()
+    return Collected(lines[:_MOST_LINES] or [""], base)
 
 
 def _proved(record: Mapping[str, object], base: Chain, memory: Memory) -> Chain:

@@ -60,7 +60,7 @@ class Peeler:
         lines = [line for whole in self._joiner.finish() for line in self._lines(whole)]
         while self._partial:
             partial = self._partial.pop(next(iter(self._partial)))
-            lines.extend(self._records(partial.text, partial.number, partial.base))
+            lines.extend(self._records(partial.text, partial.number, partial.base, whole=True))
         return lines
 
     def _lines(self, raw: Raw) -> Iterable[Line]:
@@ -83,12 +83,14 @@ class Peeler:
         for piece in clean.after_returns(text) if "\r" in text else (text,):
             yield from self._records(clean.without_colours(piece), number, None)
 
-    def _records(self, text: str, number: int, base: Chain | None) -> Iterator[Line]:
+    def _records(
+        self, text: str, number: int, base: Chain | None, *, whole: bool = False
+    ) -> Iterator[Line]:
         found = chain.read(text, 0, self._memory, base)
         if found.prefix and not self._stands(found.prefix):
             found = replace(found, end=found.prefix.start, prefix=None)
-        if found.part:
-            yield from self._piece(text, number, found, base)
+        if found.part and not whole:
+            yield from self._piece(text, number, found.part, found, base)
         elif text.startswith("{", found.end) and (
             record := collected.read(text, found.end, found, self._memory)
         ):
@@ -136,16 +138,14 @@ class Peeler:
             stamp = found.stamp
         return replace(found, end=prefix.end, prefix=prefix, stamp=stamp)
 
-    def _piece(self, text: str, number: int, found: Chain, base: Chain | None) -> Iterator[Line]:
+    def _piece(
+        self, text: str, number: int, tag: re.Match[str], found: Chain, base: Chain | None
+    ) -> Iterator[Line]:
         """Join the pieces that a container runtime made of a long line."""
-        tag = found.part
-        if tag is None:
-            return
         key = f"{found.speaker.label} {tag['stream']}"
-        whole = text[: tag.start("part")] + text[tag.end("part") :]
-        yield from self._joined(
-            key, whole, text[tag.end() :], number, base, partial=tag["part"] == "P"
-        )
+        whole = f"{text[: tag.start('part')]}F{text[tag.end('part') :]}"
+        partial = tag["part"] == "P"
+        yield from self._joined(key, whole, text[tag.end() :], number, base, partial=partial)
 
     def _collected(self, record: collected.Collected, number: int) -> Iterator[Line]:
         *whole, last = record.lines
@@ -160,7 +160,7 @@ class Peeler:
         """``whole``, or what was kept under ``key`` and ``rest`` after it."""
         kept = self._partial.pop(key, None)
         if kept and (number - kept.last > _PIECES_APART or len(kept.text) > clean.LONGEST):
-            yield from self._records(kept.text, kept.number, kept.base)
+            yield from self._records(kept.text, kept.number, kept.base, whole=True)
             kept = None
         if kept is None:
             kept = _Partial(whole, number, number, base)
@@ -169,7 +169,8 @@ class Peeler:
         if partial and len(self._partial) < _MOST_STREAMS:
             self._partial[key] = kept
         else:
-            yield from self._records(kept.text[: clean.LONGEST], kept.number, kept.base)
+            text = kept.text[: clean.LONGEST]
+            yield from self._records(text, kept.number, kept.base, whole=True)
 
     def _line(self, text: str, end: int, number: int, found: Chain) -> Line:
         speaker, prefix, origin = found.speaker, found.prefix, found.origin

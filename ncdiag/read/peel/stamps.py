@@ -37,12 +37,12 @@ _FORMS = tuple(
         rf"(?<![\d:]){_TIME}(?![\d:])",
     )
 )
-# Time stamps of a format of the user's own: nothing but what strftime prints.
-_ONLY_TIME = re.compile(
-    r"(?:[\s\d:.,/_+\[\](){}|<>-]|[TZ](?![a-z])|[AP]M|UTC|GMT|[A-Z]{3,4}(?![a-zA-Z])"
-    rf"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|{_MONTH})[a-z]{{0,6}})*",
-    re.ASCII,
+# Stamps of a format of the user's own: nothing but what strftime prints.
+_NO_STAMP = re.compile(r"[^\sA-Za-z\d:.,/_+\[\](){}|<>-]")
+_NAMES = re.compile(
+    rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|{_MONTH})[a-z]{{0,6}}|[A-Z]{{1,5}}|day", re.ASCII
 )
+_WORD = re.compile(r"[A-Za-z]+")
 LONGEST = 80
 
 
@@ -99,7 +99,9 @@ def since_epoch(text: str, seconds: float) -> Stamp:
 
 def only_time(text: str) -> bool:
     """Whether ``text`` is nothing but a time stamp in some format, not numbers in columns."""
-    return len(text) <= LONGEST and "   " not in text and _ONLY_TIME.fullmatch(text) is not None
+    if len(text) > LONGEST or "   " in text or _NO_STAMP.search(text):
+        return False
+    return all(_NAMES.fullmatch(word) for word in _WORD.findall(text))
 
 
 def _stamp(text: str, parts: dict[str, str | None], calendar: Calendar) -> Stamp | None:

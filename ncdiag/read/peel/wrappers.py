@@ -44,13 +44,10 @@ _ISO_OFFSET = rf"\d{{4}}-\d\d-\d\dT{_CLOCK}[+-]\d\d:?\d\d"
 _BSD = rf"{_MONTH} {{1,2}}\d{{1,2}} {_CLOCK}"
 _CTIME = rf"{_DAY} {_MONTH} {{1,2}}\d{{1,2}} {_CLOCK}(?: [A-Z]{{3,4}})? \d{{4}}"
 _HOST = r"[A-Za-z0-9][\w.-]{0,252}"
-# What comes before a colon and is no host.
-_NO_HOST = (
-    r"(?!(?:\w*(?:Error|Exception|Warning|Interrupt)|[A-Z]+|kernel|python[\d.]*|bash|sh|s?ssh|srun"
-    r"|slurm\w*|sbatch|salloc|mpi(?:run|exec)[\w.]*|prterun|orted|prted|torchrun|libfabric|mlx\d"
-    r"|libibverbs|libnccl\S*|nvidia\S*|nvcc|make|error|warning|note|info|debug|fatal"
-    r"|usage|time|host|rank|exitcode|error_file|traceback|train|step|epoch|iter|loss"
-    r"|Error|Warning|Info|Note|Usage|Rank|Epoch|Step|Train|Loss|Last|Traceback): )"
+# What comes before a colon: a host that is one of a list has a digit.
+_LISTED_HOST = (
+    r"(?=[^\s:]*\d)(?!(?:\w*(?:Error|Exception|Warning)|python[\d.]*|mlx\d|libmlx\d|exit\d*"
+    rf"|rank_?\d+|[A-Z]+\d*): )(?P<host>{_HOST})"
 )
 _WRITERS = r"(?P<kernel>kernel)|(?P<slurm>slurm(?:d|stepd|ctld|dbd))|(?P<fabric>nv-fabricmanager)"
 _WRITER = (
@@ -114,8 +111,14 @@ WRAPPERS: tuple[Wrapper, ...] = (
     _row(
         "mpirun",
         "[",
-        r"\[(?:[\w.@-]{1,255}@)?(?P<label>\d{1,9}(?:,(?:mpirank:)?\d{1,9})?)(?:,algo-\d+)?\]"
+        r"\[(?P<label>\d{1,9}(?:,(?:mpirank:)?\d{1,9})?)(?:,(?P<host>algo-\d+))?\]"
         r"<(?:stdout|stderr|stddiag)>:",
+        "mpi",
+    ),
+    _row(
+        "prterun",
+        "[",
+        r"\[[\w.-]{1,255}@(?P<label>\d{1,9}(?:,\d{1,9})?)\]<(?:stdout|stderr|stddiag)>: ?",
         "mpi",
     ),
     # Ray; the first names are processes of vLLM, which labels its lines alike
@@ -146,23 +149,28 @@ WRAPPERS: tuple[Wrapper, ...] = (
         rf"<\d{{1,3}}>1 (?P<time>{_ISO}|-) (?:-|(?P<host>{_HOST})) "
         rf"(?:{_WRITERS}|\S{{1,64}}) "
         r"(?:(?P<pid>\d{1,10})|\S{1,128}) \S{1,64} (?:-|(?:\[[^\]]*\])+) ?\ufeff?",
+        "syslog",
         quoted=True,
     ),
     _row(
         "syslog",
         "<a0",
         rf"(?:<\d{{1,3}}>)?(?P<time>{_BSD}|{_ISO_OFFSET}) {_WRITER}",
+        "syslog",
         quoted=True,
     ),
-    _row("syslog utc", "0", rf"(?P<time>{_ISO}) {_SURE_WRITER}", quoted=True),
+    _row("syslog utc", "0", rf"(?P<time>{_ISO}) {_SURE_WRITER}", "syslog", quoted=True),
     _row(
         "journal",
         "a",
         rf"(?P<time>{_DAY} \d{{4}}-\d\d-\d\d {_CLOCK} [A-Z+-][\w:+-]{{1,5}}) {_WRITER}",
+        "syslog",
         quoted=True,
     ),
-    _row("journal uptime", "[", rf"{_UPTIME}{_SURE_WRITER}", quoted=True),
-    _row("journal epoch", "0", rf"(?P<time>1\d{{9}}\.\d{{6}}) {_SURE_WRITER}", quoted=True),
+    _row("journal uptime", "[", rf"{_UPTIME}{_SURE_WRITER}", "syslog", quoted=True),
+    _row(
+        "journal epoch", "0", rf"(?P<time>1\d{{9}}\.\d{{6}}) {_SURE_WRITER}", "syslog", quoted=True
+    ),
     _row("kernel:", "<a", r"(?:<\d{1,3}>)?kernel: ", "kernel", quoted=True),
     _row("dmesg", "<[", rf"(?:<\d{{1,3}}>)?{_UPTIME}", "kernel", quoted=True, proves=Proof.TIME),
     _row(
@@ -219,17 +227,17 @@ WRAPPERS: tuple[Wrapper, ...] = (
     _row("torchrun", "[", r"\[(?P<label>(?!rank)[A-Za-z_][\w.-]{0,64}?\d{1,7})\]: ?"),
     _weak("[n]", "[", r"\[(?P<label>\d{1,9})\](?: |$)"),
     _weak("n:", " 0", r" *(?P<label>\d{1,9}):(?: |$)"),
-    _weak("n tab", " 0", r" *(?P<label>\d{1,9})(?:\t| ?\u2192)"),
-    _weak("n", " 0", r" *(?P<label>\d{1,7}) {1,2}", needs=Proof.SURE),
-    _weak("n:text", "0", r"(?P<label>\d{1,9})[:|](?=\S)", needs=Proof.SURE),
-    _weak("n|", " 0", r" *(?P<label>\d{1,9}) ?\| ?", needs=Proof.SURE),
+    _weak("n tab", " 0", r" *\d{1,9}(?:\t| ?\u2192)"),
+    _weak("n", " 0", r" *\d{1,7} {1,2}", needs=Proof.SURE),
+    _weak("n:text", "0", r"\d{1,9}[:|](?=\S)", needs=Proof.SURE),
+    _weak("n|", " 0", r" *\d{1,9} ?\| ?", needs=Proof.SURE),
     _weak("file:", "a0./_-", r"[\w./-]{1,255}\.(?:log|out|err|txt)[\w.]{0,16}[:-](?:\d{1,9}[:-])?"),
-    _weak("host:", "a0", rf"{_NO_HOST}(?P<host>{_HOST}): ", needs=Proof.SURE),
+    _row("host:", "a0", rf"{_LISTED_HOST}: ", "pdsh", needs=Proof.SURE, proves=Proof.NOTHING),
     # quotes
     _row("quote", ">", r">(?!>>)(?:[> ]*> ?| |$)", proves=Proof.NOTHING),
     _weak("quote'", ">", r">+", needs=Proof.SURE),
-    _weak("fence", "`~|﻿", r"(?:`{1,8}|~{3,8}|\ufeff|\|) *", needs=Proof.SURE),
-    _weak("blanks", " 	", r"[ \t]{1,400}(?=\S)", needs=Proof.SURE),
+    _weak("fence", "`~|\ufeff", r"(?:`{1,8}|~{3,8}|\ufeff|\|) *", needs=Proof.SURE),
+    _weak("blanks", " \t", r"[ \t]{1,400}(?=\S)", needs=Proof.SURE),
 )
 
 
