@@ -144,9 +144,12 @@ def parse_log(
     _check_inputs(inputs)
     _check_outputs([path for path in (html, isolate_out) if path], force=force)
     names = _names(hosts) if hosts else {}
-    evidence = _read(inputs, ras, max_bytes=max_bytes, jobs=jobs, no_color=no_color)
+    # These read and judge, which --help has no use for.
+    from ncdiag.cli.reading import read_evidence
     from ncdiag.diagnose.postmortem import diagnose
 
+    messages = console.messages(no_color=no_color)
+    evidence = read_evidence(inputs, ras, messages, max_bytes=max_bytes, jobs=jobs)
     postmortem = diagnose(evidence, names)
     failure = _write(postmortem, evidence, names, html, isolate_out)
     if as_json:
@@ -200,27 +203,6 @@ def _names(file: Path) -> dict[str, str]:
     if not file.exists():
         raise UsageError(f"there is no hosts file {file}")
     return {host.address: host.name for host in read_hosts(str(file)) if host.address != host.name}
-
-
-def _read(
-    paths: Sequence[str], ras: str | None, *, max_bytes: int, jobs: int | None, no_color: bool
-) -> LogEvidence:
-    from ncdiag.cli.reading import ReadingBar
-    from ncdiag.logs.read_logs import read_logs
-
-    messages = console.messages(no_color=no_color)
-    with ReadingBar(messages) as bar:
-        evidence = read_logs(paths, jobs=jobs, max_bytes=max_bytes, progress=bar.progress)
-    bad = [one for one in evidence.inputs if one.error]
-    unread = [one for one in bad if not one.bytes]
-    if not evidence.inputs:
-        raise UsageError(f"{', '.join(paths)}: no file is there")
-    if len(unread) == len(evidence.inputs):
-        more = f" (and {len(bad) - 1} more cannot be read)" if len(bad) > 1 else ""
-        raise UsageError(f"{bad[0].path}: {bad[0].error}{more}")
-    for one in bad:
-        messages.print(f"ncdiag: {visible(one.path)}: {visible(one.error or '')}", soft_wrap=True)
-    return evidence
 
 
 def _write(
