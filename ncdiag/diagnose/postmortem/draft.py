@@ -15,7 +15,10 @@ class Draft:
     ``events`` are in the order in which they happened, as far as it is known; ``first`` is the one
     that speaks for all. ``cause`` is the draft that explains this one. ``notes`` are sentences with
     names in them that the explanation ends with. ``isolate`` maps hosts to the reason.
-    ``doubt`` is taken from the confidence for what could be otherwise, between 0 and 1.
+    ``standing`` are the events that nothing before them explains; ``returns`` say that what was
+    lost came back. ``also_hosts`` are hosts concerned that no event names. ``signs`` counts what
+    speaks for it independently, besides the first sign. ``derived`` drafts come of comparing
+    records, not of a message.
     """
 
     class_: FindingClass
@@ -33,6 +36,10 @@ class Draft:
     attributes: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     isolate: dict[str, str] = field(default_factory=dict)
+    standing: list[Event] = field(default_factory=list)
+    returns: list[Event] = field(default_factory=list)
+    also_hosts: list[str] = field(default_factory=list)
+    signs: int = 0
     derived: bool = False
 
     @property
@@ -61,14 +68,19 @@ class Draft:
         kept = [event for event in self.events if role_of(event) is Role.ROOT]
         return kept or self.events
 
+    def count_as(self, count: int) -> None:
+        """Let a derived fault stand for ``count`` observations."""
+        self.first.count = count
+
     def explain_by(self, cause: "Draft") -> None:
         """Make it the consequence of ``cause``."""
         self.cause = cause
         self.role = Role.CONSEQUENCE
 
-    def speak_by(self, event: Event) -> None:
-        """Let ``event`` be the one that speaks for all."""
-        self.first = event
+    @property
+    def accusing(self) -> list[Event]:
+        """The events that conclusions are drawn from."""
+        return self.standing or self.strong
 
 
 def role_of(event: Event) -> Role:

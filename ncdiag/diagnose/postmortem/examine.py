@@ -1,19 +1,39 @@
 """The whole post-mortem: evidence in, answer out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from ncdiag.diagnose.postmortem.assemble import findings
 from ncdiag.diagnose.postmortem.benchmarks import benchmarks
+from ncdiag.diagnose.postmortem.blame import blame
+from ncdiag.diagnose.postmortem.calls import call_mismatches
+from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.chains import unexplained
+from ncdiag.diagnose.postmortem.confidence import weigh
+from ncdiag.diagnose.postmortem.desync import desyncs
+from ncdiag.diagnose.postmortem.differences import differences
+from ncdiag.diagnose.postmortem.draft import Draft
+from ncdiag.diagnose.postmortem.explain import explain, order
 from ncdiag.diagnose.postmortem.fold import fold
+from ncdiag.diagnose.postmortem.hangs import hangs
 from ncdiag.diagnose.postmortem.hosts import HostBook
+from ncdiag.diagnose.postmortem.isolation import isolate
 from ncdiag.diagnose.postmortem.job import job_shape, library
 from ncdiag.diagnose.postmortem.network import network
+from ncdiag.diagnose.postmortem.ports import settle_ports
+from ncdiag.diagnose.postmortem.reports import ras_drafts
+from ncdiag.diagnose.postmortem.results import results
+from ncdiag.diagnose.postmortem.story import story
 from ncdiag.diagnose.postmortem.timeline import Timeline
-from ncdiag.model.finding import Postmortem, PostmortemVerdict
-from ncdiag.model.log import LogEvidence
+from ncdiag.diagnose.postmortem.verdict import verdict
+from ncdiag.model.finding import FindingClass as C
+from ncdiag.model.finding import Postmortem, Role
+from ncdiag.model.log import LogEvidence, Place
 
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})
+# Ends from outside: they stop a job, and say nothing of what it was doing.
+_STOPS = frozenset({C.TERMINATED_BY_LAUNCHER, C.JOB_TIME_LIMIT, C.JOB_CANCELLED, C.COMM_ABORTED})
+_ROLES = (Role.ROOT, Role.CONSEQUENCE, Role.WARNING)
 
 
 def diagnose(evidence: LogEvidence, names: Mapping[str, str] = _NO_NAMES) -> Postmortem:
@@ -21,17 +41,51 @@ def diagnose(evidence: LogEvidence, names: Mapping[str, str] = _NO_NAMES) -> Pos
 
     ``names`` maps addresses to host names, where the operator knows better than the logs.
     """
-    hosts = HostBook(evidence, names)
-    timeline = Timeline(evidence)
-    drafts = fold(evidence, hosts, timeline)
-    failed = any(draft.root for draft in drafts)
+    case = Case(evidence, HostBook(evidence, names), Timeline(evidence))
+    drafts = _drafts(case)
+    explain(drafts, case)
+    blame(drafts, case)
+    weigh(drafts, case)
+    isolated = isolate(drafts, case)
+    drafts.sort(key=lambda draft: (_ROLES.index(draft.role), *order(draft, case)))
+    word = verdict(drafts, case)
+    job, used = job_shape(evidence), library(evidence)
     return Postmortem(
-        verdict=PostmortemVerdict.FINDINGS if failed else PostmortemVerdict.OK,
+        verdict=word,
         inputs=tuple(evidence.inputs),
-        library=library(evidence),
-        job=job_shape(evidence),
+        library=used,
+        job=job,
         network=network(evidence),
         benchmarks=tuple(benchmarks(evidence)),
         findings=tuple(findings(drafts)),
-        isolate=(),
+        isolate=tuple(isolated),
+        story=tuple(story(drafts, case, verdict=word, job=job, library=used, isolate=isolated)),
     )
+
+
+def _drafts(case: Case) -> list[Draft]:
+    """All that the records show, nothing judged against another."""
+    drafts = settle_ports(fold(case.evidence, case.hosts, case.timeline), case)
+    found = [*desyncs(case), *ras_drafts(case), *call_mismatches(case), *results(case)]
+    known = {draft.class_ for draft in drafts}
+    drafts += [draft for draft in found if draft.class_ not in known]
+    drafts += [draft for draft in differences(case) if draft.class_ not in known]
+    if not _failed(drafts):
+        drafts += unexplained(case) or hangs(case, _stopped(drafts, case))
+    return drafts
+
+
+def _failed(drafts: Sequence[Draft]) -> bool:
+    """Whether something certainly failed."""
+    return any(
+        draft.role is not Role.WARNING
+        and draft.class_ not in _STOPS
+        and draft.class_ is not C.SINGLE_RANK_RUN
+        for draft in drafts
+    )
+
+
+def _stopped(drafts: Sequence[Draft], case: Case) -> Place | None:
+    """Where the job was first stopped from outside."""
+    places = [draft.first.place for draft in drafts if draft.class_ in _STOPS]
+    return min(places, key=case.timeline.key, default=None)

@@ -7,10 +7,12 @@ from ncdiag.diagnose.postmortem.names import same_host, short
 from ncdiag.model.log import Event, LogEvidence, Speaker
 
 # Addresses that every host may have: loopback, link-local, the default bridge of containers.
-_EVERYWHERE = re.compile(r"127\.|169\.254\.|172\.17\.|fe80:|::1$|0\.0\.0\.0$|localhost$", re.I)
+_EVERYWHERE = re.compile(
+    r"127\.|169\.254\.|172\.17\.|fe80:|::1$|0\.0\.0\.0$|localhost$", re.IGNORECASE
+)
 _ELIDED = re.compile(r"^\.{2,}[-_.]?|^…[-_.]?")
 _BRACKETS = str.maketrans("", "", "[]")
-_MAPPED = re.compile(r"^::ffff:(?=\d+\.)", re.I)
+_MAPPED = re.compile(r"^::ffff:(?=\d+\.)", re.IGNORECASE)
 
 
 class HostBook:
@@ -22,7 +24,7 @@ class HostBook:
 
     def __init__(self, evidence: LogEvidence, names: Mapping[str, str] | None = None) -> None:
         self._given = dict(names or {})
-        self._spoken = list(dict.fromkeys(_spoken_hosts(evidence)))
+        self._known = list(dict.fromkeys([*_spoken_hosts(evidence), *_named_hosts(evidence)]))
         self._owner: dict[str, str | None] = {}
         for process in evidence.processes:
             for address in process.addresses:
@@ -54,12 +56,10 @@ class HostBook:
         plain = _plain(name)
         given = self._given.get(name) or self._given.get(plain)
         found = given or self._owner.get(plain) or name
-        for host in self._spoken:
-            if host != found and (_elides(host, found) or _elides(found, host)):
-                return found if _ELIDED.match(host) else host
-            if short(found) != found and short(found) == host:
-                return host
-        return found
+        if short(found) != found and short(found) in self._known:
+            return short(found)
+        whole = [host for host in self._known if _elides(found, host)]
+        return whole[0] if len(whole) == 1 else found
 
     def same(self, name: str, other: str) -> bool:
         """Whether two names mean one host."""
@@ -97,6 +97,14 @@ def _spoken_hosts(evidence: LogEvidence) -> Iterable[str]:
         if event.speaker.host:
             yield event.speaker.host
     yield from evidence.hosts
+
+
+def _named_hosts(evidence: LogEvidence) -> Iterable[str]:
+    """Other ends that are given by name, not by address."""
+    for event in evidence.events:
+        peer = event.attributes.get("peer", "")
+        if peer and ":" not in peer and not peer[0].isdigit():
+            yield peer
 
 
 def _plain(address: str) -> str:

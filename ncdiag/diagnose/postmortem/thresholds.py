@@ -6,9 +6,9 @@ CLOCK_SKEW_S = 5.0
 # A fault that a kernel logs this long after a failure did not cause it: adapters give up on a lost
 # peer within two minutes, and clocks differ by less than the rest.
 CAUSE_AFTER_EFFECT_S = 300.0
-# A fault a day before a failure belongs to another job: the longest collective time-outs are hours.
+# A fault a day before a failure belongs to another job: the longest time-outs are hours.
 CAUSE_BEFORE_EFFECT_S = 86_400.0
-# Followers of an Xid are logged within seconds of it on the same GPU; clean-up takes up to a minute.
+# Followers of an Xid are logged within seconds of it on the same GPU; clean-up takes a minute.
 CASCADE_S = 120.0
 
 # Signs further apart than this are independent of one another: a burst of retries, of queue pairs

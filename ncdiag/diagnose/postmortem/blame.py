@@ -1,0 +1,136 @@
+"""Whom a finding points at, and who only suffers from it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.classes import Blame
+from ncdiag.diagnose.postmortem.draft import Draft
+from ncdiag.diagnose.postmortem.fold import merge
+from ncdiag.diagnose.postmortem.speech import listed, plural
+from ncdiag.diagnose.postmortem.transfers import blame_transfers
+from ncdiag.diagnose.postmortem.votes import tally
+from ncdiag.model.finding import FindingClass as C
+from ncdiag.model.finding import Suspect, SuspectKind
+from ncdiag.model.log import Event
+
+_GPU_KEYS = ("pci", "gpus", "bus_id")
+_NIC_KEYS = ("hca", "device", "interface")
+_CONFIG_HOSTS = frozenset({Blame.CONFIG, Blame.APPLICATION})
+
+
+def blame(drafts: Iterable[Draft], case: Case) -> None:
+    """Name suspects, ranks and victims of all drafts."""
+    for draft in drafts:
+        if draft.standing:
+            merge(draft)
+        _prove_ranks(draft, case)
+        if draft.class_ is C.NVLINK_ERROR:
+            _decisive_link(draft)
+        if draft.class_ in {C.IB_COMPLETION_ERROR, C.IB_FLUSH_ERROR}:
+            blame_transfers(draft, case)
+        else:
+            draft.suspects += _suspects(draft, case)
+        draft.victims += _victims(draft, case)
+
+
+def _suspects(draft: Draft, case: Case) -> list[Suspect]:
+    found: list[Suspect] = []
+    for kind in draft.rule.blame:
+        found += _BY_BLAME[kind](draft, case)
+    return found
+
+
+def _by_peer(draft: Draft, case: Case) -> Iterator[Suspect]:
+    votes = tally(draft.accusing, case)
+    for host in votes.leaders():
+        yield Suspect(kind=SuspectKind.HOST, name=host)
+    if votes.processes:
+        draft.notes.append(_named_by(votes.leaders(), votes.reporters))
+
+
+def _named_by(named: list[str], reporters: set[str]) -> str:
+    by = f" by {plural(len(reporters), 'host')} ({listed(sorted(reporters))})" if reporters else ""
+    return f"Named as the other end{by}: {listed(named)}."
+
+
+def _by_host(draft: Draft, case: Case) -> Iterator[Suspect]:
+    """The host as such, or its configuration where the class is one of settings."""
+    settings = bool(_CONFIG_HOSTS & set(draft.rule.blame))
+    kind = SuspectKind.CONFIG if settings else SuspectKind.HOST
+    for host in dict.fromkeys([*hosts_of(draft.accusing, case), *draft.also_hosts]):
+        yield Suspect(kind=kind, name=host)
+
+
+def hosts_of(events: Iterable[Event], case: Case) -> list[str]:
+    """The hosts that events are about, each once, in order."""
+    return list(dict.fromkeys(h for e in events if (h := case.hosts.of_event(e))))
+
+
+def _by_keys(kind: SuspectKind, keys: tuple[str, ...]) -> Callable[[Draft, Case], list[Suspect]]:
+    def named(draft: Draft, case: Case) -> list[Suspect]:
+        del case
+        values = Counter(
+            value
+            for event in draft.accusing
+            for key in keys
+            if (value := event.attributes.get(key))
+        )
+        own = [value for key in keys if (value := draft.attributes.get(key))]
+        names = dict.fromkeys([*own, *(name for name, _ in values.most_common())])
+        return [Suspect(kind=kind, name=name) for name in names]
+
+    return named
+
+
+def _by_rank(draft: Draft, case: Case) -> Iterator[Suspect]:
+    del case
+    for rank in draft.ranks:
+        yield Suspect(kind=SuspectKind.RANK, name=str(rank))
+
+
+def _by_setting(draft: Draft, case: Case) -> Iterator[Suspect]:
+    del case
+    name = draft.attributes.get("setting") or draft.rule.setting
+    yield Suspect(kind=SuspectKind.CONFIG, name=name)
+
+
+def _by_application(draft: Draft, case: Case) -> Iterator[Suspect]:
+    del case
+    name = draft.attributes.get("exception") or draft.attributes.get("process")
+    yield Suspect(kind=SuspectKind.APPLICATION, name=name or draft.rule.setting or "the program")
+
+
+_BY_BLAME: dict[Blame, Callable[[Draft, Case], Iterable[Suspect]]] = {
+    Blame.HOST: _by_host,
+    Blame.PEER: _by_peer,
+    Blame.GPU: _by_keys(SuspectKind.GPU, _GPU_KEYS),
+    Blame.NIC: _by_keys(SuspectKind.NIC, _NIC_KEYS),
+    Blame.SWITCH: _by_keys(SuspectKind.SWITCH, ("switch",)),
+    Blame.RANK: _by_rank,
+    Blame.CONFIG: _by_setting,
+    Blame.APPLICATION: _by_application,
+}
+
+
+def _prove_ranks(draft: Draft, case: Case) -> None:
+    """Add ranks that other lines of the speaking processes prove, where messages name none."""
+    if any(event.ranks for event in draft.events):
+        return
+    proven = {case.rank_of(event.speaker) for event in draft.accusing}
+    draft.ranks = sorted({*draft.ranks, *(rank for rank in proven if rank is not None)})
+
+
+def _decisive_link(draft: Draft) -> None:
+    """The first fatal record decides; the GPU in most records is named beside it."""
+    fatal = [e for e in draft.strong if e.details.get("fatal") == "yes" or e.details.get("down")]
+    if fatal:
+        draft.first = fatal[0]
+        merge(draft)
+
+
+def _victims(draft: Draft, case: Case) -> list[str]:
+    """Hosts that report it and are not suspected themselves."""
+    suspected = {suspect.name for suspect in draft.suspects}
+    speaking = (case.hosts.of_speaker(event.speaker) for event in draft.events)
+    return [host for host in dict.fromkeys(speaking) if host and host not in suspected]

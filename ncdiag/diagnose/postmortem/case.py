@@ -1,0 +1,62 @@
+"""What every rule looks things up in."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ncdiag.diagnose.postmortem.hosts import HostBook
+from ncdiag.diagnose.postmortem.timeline import Timeline
+from ncdiag.model.log import CommunicatorState, LogEvidence, NcclProcess, Place, Speaker
+
+
+@dataclass
+class Case:
+    """The evidence, and who and when in it."""
+
+    evidence: LogEvidence
+    hosts: HostBook
+    timeline: Timeline
+
+    @cached_property
+    def processes(self) -> dict[tuple[str, str], NcclProcess]:
+        """Processes by host and pid, as they speak."""
+        return {(p.host, p.pid): p for p in self.evidence.processes}
+
+    def process_of(self, speaker: Speaker) -> NcclProcess | None:
+        """The process that speaks."""
+        if speaker.host is None or speaker.pid is None:
+            return None
+        return self.processes.get((speaker.host, speaker.pid))
+
+    def rank_of(self, speaker: Speaker) -> int | None:
+        """The global rank of who speaks, where a line proves it.
+
+        A process that is in one communicator only, not split from another, has its rank there.
+        """
+        if speaker.rank is not None:
+            return speaker.rank
+        process = self.process_of(speaker)
+        return world_rank(process) if process else None
+
+    def later_progress(self, place: Place, process: NcclProcess | None = None) -> bool:
+        """Whether start-up went on after ``place``, in ``process`` or in any."""
+        chosen = self.evidence.processes if process is None else [process]
+        steps = (step for one in chosen for step in _steps(one))
+        return any(self.timeline.before(place, step) for step in steps)
+
+
+def world_rank(process: NcclProcess) -> int | None:
+    """The rank of a process whose only communicator was not split from another."""
+    known = {
+        (c.rank, c.ranks) for c in process.communicators if c.parent is None and c.rank is not None
+    }
+    return next(iter(known))[0] if len(known) == 1 else None
+
+
+def _steps(process: NcclProcess) -> list[Place]:
+    """Places that show the start-up of a communicator went on."""
+    places = [process.connected, *(_completed(c) for c in process.communicators)]
+    return [place for place in places if place]
+
+
+def _completed(communicator: CommunicatorState) -> Place | None:
+    return communicator.completed or communicator.progressed

@@ -1,0 +1,40 @@
+"""What a return-code chain tells where no message explains it."""
+
+from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.draft import Draft, derived
+from ncdiag.model.finding import FindingClass as C
+from ncdiag.model.log import NcclProcess
+
+_BY_RESULT = {
+    1: C.CUDA_ERROR,
+    2: C.UNHANDLED_SYSTEM_ERROR,
+    3: C.INTERNAL_ERROR,
+    4: C.INVALID_USAGE,
+    5: C.INVALID_USAGE,
+    6: C.REMOTE_ERROR,
+}
+# The outermost frames: a chain that ends there was returned to the caller.
+_CALLERS = ("group.cc", "init.cc", "enqueue.cc", "proxy.cc")
+
+
+def unexplained(case: Case) -> list[Draft]:
+    """A draft for chains that reached the caller, one a result."""
+    found: dict[C, Draft] = {}
+    for process in case.evidence.processes:
+        result = _returned(process, case)
+        class_ = _BY_RESULT.get(result or 0)
+        if class_ and process.chain_place:
+            text = " <- ".join(f"{file}:{line} -> {n}" for file, line, n in process.chain[-3:])
+            found.setdefault(class_, derived(class_, process.chain_place, text, role=None))
+    return list(found.values())
+
+
+def _returned(process: NcclProcess, case: Case) -> int | None:
+    """The result of a chain that went up to the caller and was not followed by progress."""
+    if not process.chain or not process.chain_place:
+        return None
+    file, _, result = process.chain[-1]
+    if file.rsplit("/", 1)[-1] not in _CALLERS:
+        return None
+    # A start-up that goes on anywhere has done without what failed.
+    return None if case.later_progress(process.chain_place) else result

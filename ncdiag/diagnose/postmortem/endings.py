@@ -1,0 +1,90 @@
+"""Processes that ended: by themselves, or because a call of theirs had failed."""
+
+from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.classes import RULES, Tier
+from ncdiag.diagnose.postmortem.draft import Draft, role_of
+from ncdiag.diagnose.postmortem.speakers import same_process
+from ncdiag.model.finding import FindingClass as C
+from ncdiag.model.finding import Role
+from ncdiag.model.log import Event
+
+_ENDINGS = frozenset({C.APPLICATION_EXCEPTION, C.PROCESS_CRASH, C.PROCESS_DIED})
+# Reports of others, and what is no failure of the process that speaks.
+_NO_CALLS = _ENDINGS | {
+    C.ELASTIC_WORKER_FAILED,
+    C.STORE_FAILURE,
+    C.JOB_TIME_LIMIT,
+    C.JOB_CANCELLED,
+    C.TERMINATED_BY_LAUNCHER,
+    C.OOM_KILL,
+}
+
+
+def after_failed_call(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
+    """The failed call after which every process of ``draft`` ended, if each had one.
+
+    An ending before which nothing of its process failed stands, and speaks for the draft.
+    """
+    if draft.class_ not in _ENDINGS:
+        return None
+    calls = [d for d in drafts if d is not draft and d.class_ not in _NO_CALLS and _failure(d)]
+    causes = {id(event): _cause(event, calls, case) for event in draft.strong}
+    standing = [event for event in draft.strong if causes[id(event)] is None]
+    if standing:
+        draft.standing = standing
+        if draft.first not in standing:
+            draft.first = standing[0]
+        return None
+    return next(iter(causes.values()))
+
+
+def _failure(draft: Draft) -> bool:
+    return draft.role is not Role.WARNING and draft.tier < Tier.RESULT
+
+
+def _cause(ending: Event, calls: list[Draft], case: Case) -> Draft | None:
+    for draft in calls:
+        for call in draft.events:
+            if _led_to(call, ending, case):
+                return draft
+    return None
+
+
+def _led_to(call: Event, ending: Event, case: Case) -> bool:
+    """Whether ``ending`` follows ``call`` in one process.
+
+    Where the lines do not tell whose they are, a failed call counts and an echo does not: somebody
+    must have caused the echo, and that may be this ending.
+    """
+    if not case.timeline.before(call.place, ending.place):
+        return False
+    if RULES[C(call.class_name)].tier is Tier.HARDWARE:
+        return _on_same_host(call, ending, case)
+    same = same_process(call.speaker, ending.speaker)
+    if same is None:
+        return role_of(call) is Role.ROOT and not _elsewhere(call, ending, case)
+    return same
+
+
+def _on_same_host(fault: Event, ending: Event, case: Case) -> bool:
+    host, other = case.hosts.of_event(fault), case.hosts.of_event(ending)
+    return host is not None and host == other and role_of(fault) is Role.ROOT
+
+
+def _elsewhere(call: Event, ending: Event, case: Case) -> bool:
+    """Whether the two are on different hosts for sure."""
+    host, other = case.hosts.of_event(call), case.hosts.of_event(ending)
+    return host is not None and other is not None and host != other
+
+
+def killed_for_memory(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
+    """The kernel's record of the process that died, if it killed it for memory."""
+    if draft.class_ not in {C.PROCESS_DIED, C.ELASTIC_WORKER_FAILED}:
+        return None
+    hosts = {case.hosts.of_event(event) for event in draft.strong} - {None}
+    for other in drafts:
+        if other.class_ is C.OOM_KILL and other.root:
+            theirs = {case.hosts.of_event(event) for event in other.strong} - {None}
+            if not hosts or not theirs or hosts & theirs:
+                return other
+    return None

@@ -1,0 +1,159 @@
+"""Which draft explains which: the order of causes and echoes.
+
+Each rule looks for one kind of cause. Rules come in the order in which they are sure, and a draft
+that is explained explains nobody itself.
+"""
+
+from collections.abc import Callable, Iterable
+
+from ncdiag.diagnose.postmortem.cascade import cascade
+from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.classes import Tier
+from ncdiag.diagnose.postmortem.draft import Draft, role_of
+from ncdiag.diagnose.postmortem.endings import after_failed_call, killed_for_memory
+from ncdiag.diagnose.postmortem.pointing import local_hardware, points_at
+from ncdiag.diagnose.postmortem.recovery import recovered
+from ncdiag.diagnose.postmortem.scheduled import after_the_end, ended_early
+from ncdiag.diagnose.postmortem.thresholds import CLOCK_SKEW_S
+from ncdiag.diagnose.postmortem.timeline import seconds_between
+from ncdiag.model.finding import FindingClass as C
+from ncdiag.model.finding import Role
+
+Rule = Callable[[Draft, list[Draft], Case], Draft | None]
+
+# What only the ones who launched the job say; it names no cause.
+_REPORTS = frozenset({C.ELASTIC_WORKER_FAILED, C.STORE_FAILURE})
+_TIMEOUTS = frozenset({C.TORCH_WATCHDOG_TIMEOUT, C.TORCH_WATCHDOG_STUCK, C.RAS_MISMATCH})
+
+
+def explain(drafts: list[Draft], case: Case) -> None:
+    """Give every draft its final role."""
+    for draft in drafts:
+        if draft.root and recovered(draft, case):
+            draft.role = Role.WARNING
+    for rule in _RULES:
+        for draft in sorted(drafts, key=lambda d: order(d, case), reverse=True):
+            if draft.root and (cause := rule(draft, drafts, case)):
+                draft.explain_by(cause)
+    _echoes(drafts, case)
+
+
+def order(draft: Draft, case: Case) -> tuple[object, ...]:
+    """Sorts roots: surer kinds first, then the earliest; what says little is last of its kind."""
+    return (draft.tier, is_generic(draft), case.timeline.key(draft.first.place))
+
+
+def is_generic(draft: Draft) -> bool:
+    """Whether a draft only says that something failed."""
+    if draft.class_ is C.CUDA_ERROR:
+        return not any(event.attributes for event in draft.accusing)
+    return draft.rule.generic
+
+
+def is_echo(draft: Draft) -> bool:
+    """Whether a draft is by its kind what others hear of a failure."""
+    return bool(draft.rule.echo) and all(role_of(e) is Role.CONSEQUENCE for e in draft.events)
+
+
+def roots(drafts: Iterable[Draft], case: Case) -> list[Draft]:
+    """The drafts that stand as roots, in order."""
+    return sorted((d for d in drafts if d.root), key=lambda draft: order(draft, case))
+
+
+def _exact(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
+    """A message that only says that something failed is explained by any that says what."""
+    if not is_generic(draft):
+        return None
+    for other in roots(drafts, case):
+        if other is draft or other.tier > Tier.CALL or other.class_ in _REPORTS:
+            continue
+        if not is_generic(other) or order(other, case) < order(draft, case):
+            return other
+    return None
+
+
+def _timed_out(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
+    """A time-out is explained by a rank that did not join, a dead process, a fault, before it."""
+    if draft.class_ not in _TIMEOUTS:
+        return None
+    for other in roots(drafts, case):
+        if other is draft or other.class_ in _REPORTS:
+            continue
+        joined = other.class_ is C.TORCH_DESYNC and draft.class_ is not C.TORCH_WATCHDOG_STUCK
+        if (other.tier <= Tier.CALL or joined) and (joined or _not_after(other, draft, case)):
+            return other
+    return None
+
+
+def _not_after(cause: Draft, draft: Draft, case: Case) -> bool:
+    """Whether ``cause`` may have come first; the order in different files alone proves nothing."""
+    gap = seconds_between(cause.first.place, draft.first.place)
+    if gap is not None:
+        return gap >= -CLOCK_SKEW_S
+    if cause.first.place.path != draft.first.place.path:
+        return True
+    return case.timeline.before(cause.first.place, draft.first.place)
+
+
+def _lost_store(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
+    """A store is lost because whoever held it failed first."""
+    if draft.class_ is not C.STORE_FAILURE:
+        return None
+    for other in roots(drafts, case):
+        if other is not draft and other.tier < Tier.RESULT and _not_after(other, draft, case):
+            return other
+    return None
+
+
+def _reported(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
+    """An agent's report stands only where it alone speaks of the failure."""
+    if draft.class_ is not C.ELASTIC_WORKER_FAILED:
+        return None
+    others = (other for other in roots(drafts, case) if other is not draft)
+    return next((other for other in others if other.tier < Tier.RESULT), None)
+
+
+_RULES: tuple[Rule, ...] = (
+    cascade,
+    ended_early,
+    killed_for_memory,
+    after_failed_call,
+    local_hardware,
+    points_at,
+    _exact,
+    _timed_out,
+    _lost_store,
+    _reported,
+    after_the_end,
+)
+
+
+def _echoes(drafts: list[Draft], case: Case) -> None:
+    """Echoes belong to the first root; where there is none, the clearest of them stands for it."""
+    echoes = [d for d in drafts if d.role is Role.CONSEQUENCE and d.cause is None]
+    standing = [d for d in roots(drafts, case) if _can_cause(d)]
+    if not standing and (clearest := _clearest(echoes, case)):
+        clearest.role = Role.ROOT
+        standing = [clearest]
+    for echo in echoes:
+        if echo.role is Role.CONSEQUENCE and standing:
+            echo.cause = standing[0]
+
+
+def _clearest(echoes: list[Draft], case: Case) -> Draft | None:
+    if not echoes:
+        return None
+    clearest = min(echoes, key=lambda draft: (draft.rule.echo or 99, order(draft, case)))
+    quiet = clearest.class_ in {C.TERMINATED_BY_LAUNCHER, C.COMM_ABORTED}
+    done = case.evidence.benchmarks and all(b.complete for b in case.evidence.benchmarks)
+    # Who is stopped after having finished did not fail.
+    return None if quiet and done else clearest
+
+
+def _can_cause(draft: Draft) -> bool:
+    """Whether anything can be an echo of it: a slow or useless result does not end processes."""
+    return draft.tier < Tier.RESULT or draft.class_ in {
+        C.JOB_TIME_LIMIT,
+        C.JOB_CANCELLED,
+        C.DATA_CORRUPTION,
+    }

@@ -1,0 +1,234 @@
+"""Whom to leave out: hosts with hard evidence, or with a second, independent sign."""
+
+from collections.abc import Callable, Iterable
+
+from ncdiag.diagnose.postmortem.blame import hosts_of
+from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.classes import Isolate, Tier
+from ncdiag.diagnose.postmortem.draft import Draft
+from ncdiag.diagnose.postmortem.ports import came_back, losses
+from ncdiag.diagnose.postmortem.thresholds import AGAIN_AFTER_S, REPORTING_HOSTS, STALL_AFTER_S
+from ncdiag.diagnose.postmortem.timeline import seconds_between
+from ncdiag.diagnose.postmortem.transfers import CONVICTING, LOCAL_ADAPTER, LOCAL_MEMORY, status_of
+from ncdiag.diagnose.postmortem.votes import tally
+from ncdiag.model.finding import FindingClass as C
+from ncdiag.model.finding import Isolation, Role
+from ncdiag.model.log import Event, Place
+
+Drafts = list[Draft]
+# Memory errors that the driver contained, or took note of.
+_CONTAINED = frozenset({"63", "92", "94", "156"})
+# Several hosts that say so at once share a setting, a file system or a room.
+_SHARED_WHEN_SEVERAL = frozenset(
+    {
+        C.CUDA_ERROR,
+        C.MNNVL_FAILED,
+        C.NVLS_MULTICAST_FAILED,
+        C.OFI_COMPLETION_ERROR,
+        C.PROCESS_CRASH,
+        C.STORAGE_ERROR,
+        C.THERMAL_POWER,
+        C.TORCH_WATCHDOG_STUCK,
+    }
+)
+_POINTING = frozenset({C.BOOTSTRAP_CONNECT_FAILED, C.SOCKET_ERROR, C.OFI_COMPLETION_ERROR})
+_UNREACHABLE = ("no route", "timed out", "host is down", "unreachable")
+
+
+def isolate(drafts: Drafts, case: Case) -> list[Isolation]:
+    """The hosts to leave out, each once, the surest first."""
+    found: dict[str, Isolation] = {}
+    for draft in drafts:
+        if draft.role is Role.CONSEQUENCE or draft.rule.isolate is Isolate.NO:
+            _follow_driver(draft, case)
+        else:
+            for host in _hosts(draft, drafts, case):
+                draft.isolate[host] = _because(draft, host)
+        for host, because in draft.isolate.items():
+            entry = Isolation(host=host, confidence=round(draft.confidence, 2), because=because)
+            if host not in found or found[host].confidence < entry.confidence:
+                found[host] = entry
+    return sorted(found.values(), key=lambda entry: -entry.confidence)
+
+
+def _because(draft: Draft, host: str) -> str:
+    device = next(
+        (draft.attributes[k] for k in ("pci", "hca", "device") if k in draft.attributes), ""
+    )
+    return f"{draft.class_} on {host}" + (f", {device}" if device else "")
+
+
+def _follow_driver(draft: Draft, case: Case) -> None:
+    """A driver that asks for a reset of the GPU or host names its host, whatever came before."""
+    if draft.class_ is C.XID_FOLLOWUP:
+        asked = [e for e in draft.events if e.details.get("action", "0").strip("0")]
+        for host in hosts_of(asked, case):
+            draft.isolate[host] = f"{draft.class_} on {host}: the driver asks for a reset"
+
+
+def _hosts(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+    special = _SPECIAL.get(draft.class_)
+    if special:
+        return special(draft, drafts, case)
+    if draft.rule.isolate is Isolate.YES:
+        return _certain(draft, case)
+    return _repeated(draft, drafts, case)
+
+
+def _certain(draft: Draft, case: Case) -> list[str]:
+    """Hosts with an event of the full role; what the class reports as a warning accuses nobody."""
+    if draft.role is Role.WARNING:
+        return []
+    return hosts_of(draft.accusing, case)
+
+
+def _repeated(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+    """Hosts with a second sign: again some time later, or another fault of the host."""
+    if draft.role is Role.WARNING and draft.class_ is not C.NVSWITCH_NONFATAL:
+        return []
+    hosts = hosts_of(draft.accusing, case)
+    if draft.class_ in _SHARED_WHEN_SEVERAL and len(hosts) > 1:
+        return []
+    return [h for h in hosts if _again(draft, h, case) or _kernel_agrees(draft, h, drafts, case)]
+
+
+def _again(draft: Draft, host: str, case: Case) -> bool:
+    """Whether the host shows it twice, far enough apart to be two signs."""
+    apart = STALL_AFTER_S if draft.class_ is C.KERNEL_STALL else AGAIN_AFTER_S
+    events = [event for event in draft.accusing if case.hosts.of_event(event) == host]
+    return spread(events) > apart
+
+
+def spread(events: Iterable[Event]) -> float:
+    """Seconds between the first and the last of events, by one clock; 0 where it cannot be told."""
+    places: list[Place] = [p for e in events for p in (e.place, e.last) if p]
+    gaps = (seconds_between(one, other) for one in places[:1] for other in places)
+    return max((abs(gap) for gap in gaps if gap is not None), default=0.0)
+
+
+def _kernel_agrees(draft: Draft, host: str, drafts: Drafts, case: Case) -> bool:
+    """Whether another fault of hardware stands on the host."""
+    return any(
+        other is not draft
+        and other.tier is Tier.HARDWARE
+        and other.rule.isolate is not Isolate.NO
+        and other.role is not Role.WARNING
+        and host in hosts_of(other.strong, case)
+        for other in drafts
+    )
+
+
+def _by_transfers(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+    """The one host that several hosts name; a local status on one host that repeats itself."""
+    convicting = [event for event in draft.accusing if status_of(event) in CONVICTING]
+    host = tally(convicting, case).convicted()
+    if host:
+        return [host]
+    own = [e for e in draft.accusing if status_of(e) in LOCAL_MEMORY | LOCAL_ADAPTER]
+    hosts = hosts_of(own, case)
+    if len(hosts) != 1:
+        return []
+    agreed = _kernel_agrees(draft, hosts[0], drafts, case)
+    return hosts if agreed or spread(own) > AGAIN_AFTER_S else []
+
+
+def _by_peers(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+    """The one host that several hosts cannot reach; a refusal comes from a host that is there."""
+    unreached = [
+        event
+        for event in draft.accusing
+        if any(word in event.attributes.get("error", "").lower() for word in _UNREACHABLE)
+        and "network is unreachable" not in event.attributes.get("error", "").lower()
+    ]
+    if draft.class_ is C.OFI_COMPLETION_ERROR:
+        unreached = draft.accusing
+    host = tally(unreached, case).convicted()
+    if host:
+        return [host]
+    return _repeated(draft, drafts, case) if draft.class_ is C.OFI_COMPLETION_ERROR else []
+
+
+def _by_qp(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+    """Two adapters that cannot be connected: nobody, unless one NIC fails with several others."""
+    del drafts
+    failed: dict[tuple[str, str], set[str]] = {}
+    for event in draft.accusing:
+        host, hca = case.hosts.of_event(event), event.attributes.get("hca")
+        if host and hca:
+            far = event.attributes.get("remote_gid", "")
+            failed.setdefault((host, hca), set()).add(far)
+    bad = [key for key, far in failed.items() if len(far - {""}) >= REPORTING_HOSTS]
+    return [bad[0][0]] if len(bad) == 1 and len(failed) == 1 else []
+
+
+def _by_port(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+    """A port that all ranks of its host report, that others time out against, or that repeats."""
+    if draft.role is Role.WARNING or not draft.host:
+        return []
+    speaking = {event.speaker for event in draft.accusing}
+    known = _processes_on(draft.host, case)
+    everyone = len(speaking) >= max(known, 2)
+    against = any(
+        draft.host in tally(other.accusing, case).hosts
+        for other in drafts
+        if other.class_ in {C.IB_COMPLETION_ERROR, C.SOCKET_ERROR, C.OFI_COMPLETION_ERROR}
+    )
+    again = losses(draft, case) > 1 or _again(draft, draft.host, case)
+    agreed = _kernel_agrees(draft, draft.host, drafts, case)
+    return [draft.host] if everyone or against or again or agreed else []
+
+
+def _processes_on(host: str, case: Case) -> int:
+    """How many processes the host has, as far as any line tells."""
+    processes = [p for p in case.evidence.processes if case.hosts.same(p.host, host)]
+    local = [c.local_ranks or 0 for p in processes for c in p.communicators]
+    return max(len(processes), *local, 0)
+
+
+def _by_link(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+    """A link that was lost again, or that was down when the job failed."""
+    if not draft.host or draft.role is Role.WARNING:
+        return []
+    if losses(draft, case) > 1 or _again(draft, draft.host, case):
+        return [draft.host]
+    if _kernel_agrees(draft, draft.host, drafts, case):
+        return [draft.host]
+    down = not came_back(draft, case)
+    failed = any(
+        other.cause is draft and other.tier in {Tier.CALL, Tier.TIMEOUT, Tier.HARDWARE}
+        for other in drafts
+    )
+    return [draft.host] if down and failed else []
+
+
+def _by_memory(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+    """GPU memory: what the driver contained or only took note of isolates nobody."""
+    del drafts
+    events = [e for e in draft.accusing if e.attributes.get("xid") not in _CONTAINED]
+    return hosts_of(events, case) if draft.role is not Role.WARNING else []
+
+
+def _by_nvlink(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+    """NVLink: fatal, or the link is down."""
+    del drafts
+    fatal = [e for e in draft.accusing if e.details.get("fatal") != "no" or e.details.get("down")]
+    return hosts_of(fatal, case) if draft.role is not Role.WARNING else []
+
+
+def _by_scheduler(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+    """A node that the scheduler lost, if anything else speaks against it."""
+    lost = [e for e in draft.accusing if "NODE" in e.attributes.get("reason", "").upper()]
+    hosts = hosts_of(lost, case)
+    return [h for h in hosts if _kernel_agrees(draft, h, drafts, case) or _again(draft, h, case)]
+
+
+_SPECIAL: dict[C, Callable[[Draft, Drafts, Case], list[str]]] = {
+    C.IB_COMPLETION_ERROR: _by_transfers,
+    C.IB_MODIFY_QP_FAILED: _by_qp,
+    C.IB_PORT_ERROR: _by_port,
+    C.NIC_LINK_DOWN: _by_link,
+    C.GPU_MEMORY_ERROR: _by_memory,
+    C.NVLINK_ERROR: _by_nvlink,
+    C.JOB_CANCELLED: _by_scheduler,
+    **dict.fromkeys(_POINTING, _by_peers),
+}

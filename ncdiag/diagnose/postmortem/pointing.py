@@ -1,0 +1,127 @@
+"""Failed calls that point at a host on which a surer cause stands."""
+
+from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.classes import Tier
+from ncdiag.diagnose.postmortem.draft import Draft
+from ncdiag.diagnose.postmortem.thresholds import (
+    CAUSE_AFTER_EFFECT_S,
+    CAUSE_BEFORE_EFFECT_S,
+)
+from ncdiag.diagnose.postmortem.timeline import seconds_between
+from ncdiag.model.finding import FindingClass as C
+from ncdiag.model.log import Event
+
+_GPU_FAULTS = frozenset(
+    {
+        C.GPU_MEMORY_ERROR,
+        C.GPU_FELL_OFF_BUS,
+        C.GSP_TIMEOUT,
+        C.NVLINK_ERROR,
+        C.GPU_INTERNAL_FAULT,
+        C.NVSWITCH_FATAL,
+        C.PCIE_ERROR,
+        C.XID_APPLICATION_FAULT,
+    }
+)
+_NIC_FAULTS = frozenset(
+    {
+        C.IB_PORT_ERROR,
+        C.IB_DEVICE_FATAL,
+        C.IB_QP_FATAL_EVENT,
+        C.NIC_FIRMWARE_FAULT,
+        C.NIC_LINK_DOWN,
+        C.PCIE_ERROR,
+    }
+)
+_GPU_CALLS = frozenset(
+    {
+        C.CUDA_ERROR,
+        C.NVLS_MULTICAST_FAILED,
+        C.MNNVL_FAILED,
+        C.P2P_DISABLED,
+        C.TORCH_WATCHDOG_STUCK,
+        C.UNHANDLED_SYSTEM_ERROR,
+    }
+)
+_NIC_CALLS = frozenset(
+    {
+        C.IB_COMPLETION_ERROR,
+        C.IB_MODIFY_QP_FAILED,
+        C.IB_VERBS_CALL_FAILED,
+        C.OFI_COMPLETION_ERROR,
+        C.SOCKET_ERROR,
+        C.SOCKET_CONNECT_FAILED,
+        C.BOOTSTRAP_CONNECT_FAILED,
+        C.UNHANDLED_SYSTEM_ERROR,
+    }
+)
+_CONNECTS = frozenset({C.SOCKET_CONNECT_FAILED, C.BOOTSTRAP_CONNECT_FAILED, C.STORE_FAILURE})
+
+
+def local_hardware(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
+    """The fault of the GPU or NIC under the failed call, on the host that reports it."""
+    if draft.tier < Tier.CALL and draft.class_ is not C.IB_VERBS_CALL_FAILED:
+        return None
+    for other in drafts:
+        if other is draft or not other.root or not _fits(draft.class_, other.class_):
+            continue
+        if _plausible(other, draft) and _concerned(draft, other, case):
+            return other
+    return None
+
+
+def _fits(call: C, fault: C) -> bool:
+    return (call in _GPU_CALLS and fault in _GPU_FAULTS) or (
+        call in _NIC_CALLS and fault in _NIC_FAULTS
+    )
+
+
+def points_at(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
+    """The surer cause on the host, or rank, that this failed call or time-out points at."""
+    if draft.tier < Tier.CALL:
+        return None
+    for other in drafts:
+        if other is draft or not other.root or other.tier > Tier.ENDED:
+            continue
+        if not _plausible(other, draft):
+            continue
+        if _concerned(draft, other, case, peers_only=True) or _same_ranks(draft, other):
+            return other
+        if _gave_up_before(draft, other, case):
+            return other
+    return None
+
+
+def _plausible(cause: Draft, effect: Draft) -> bool:
+    """Whether the times allow it: not long after, and not days before."""
+    gap = seconds_between(cause.first.place, effect.first.place)
+    return gap is None or -CAUSE_AFTER_EFFECT_S <= gap <= CAUSE_BEFORE_EFFECT_S
+
+
+def _concerned(draft: Draft, cause: Draft, case: Case, *, peers_only: bool = False) -> bool:
+    """Whether most of the failed calls begin or end at the host on which the cause stands."""
+    places = {case.hosts.of_event(event) for event in cause.accusing} - {None}
+    if not places:
+        return False
+    links = {_link(event, case) for event in draft.accusing}
+    touched = [link for link in links if places & set(link[1:] if peers_only else link)]
+    return bool(touched) and 2 * len(touched) >= len(links)
+
+
+def _link(event: Event, case: Case) -> tuple[str | None, str | None]:
+    return case.hosts.of_speaker(event.speaker), case.hosts.peer_of(event)
+
+
+def _same_ranks(draft: Draft, cause: Draft) -> bool:
+    """A desync of the very ranks that ended."""
+    return draft.class_ is C.TORCH_DESYNC and bool(set(draft.ranks) & set(cause.ranks))
+
+
+def _gave_up_before(draft: Draft, cause: Draft, case: Case) -> bool:
+    """A connection that is refused after somebody else gave up."""
+    if draft.class_ not in _CONNECTS:
+        return False
+    refused = all("refused" in e.attributes.get("error", "").lower() for e in draft.accusing)
+    if not refused or not case.timeline.before(cause.first.place, draft.first.place):
+        return False
+    return all(cause.first.speaker != event.speaker for event in draft.accusing)

@@ -1,0 +1,43 @@
+"""Failures that did not last: a retry that worked, a start-up that went on without."""
+
+from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.draft import Draft
+from ncdiag.diagnose.postmortem.timeline import last_place
+from ncdiag.model.finding import FindingClass as C
+from ncdiag.model.log import Event
+
+# Steps of a start-up that are tried again, or done without.
+_RETRIED = frozenset(
+    {
+        C.BOOTSTRAP_CONNECT_FAILED,
+        C.BOOTSTRAP_NO_INTERFACE,
+        C.SOCKET_CONNECT_FAILED,
+        C.SOCKET_HANDSHAKE_FAILED,
+        C.IB_MODIFY_QP_FAILED,
+        C.OFI_ENDPOINT_FAILED,
+        C.SHARP_FAILED,
+        C.STORE_FAILURE,
+        C.TOPOLOGY_ERROR,
+        C.NVLS_MULTICAST_FAILED,
+        C.MNNVL_FAILED,
+    }
+)
+
+
+def recovered(draft: Draft, case: Case) -> bool:
+    """Whether every process that failed so went on to complete its start-up."""
+    if draft.class_ not in _RETRIED:
+        return False
+    return all(_went_on(event, case) for event in draft.strong)
+
+
+def _went_on(event: Event, case: Case) -> bool:
+    process = case.process_of(event.speaker)
+    if process is not None and process.chain_place:
+        # It gave the call up: a back-trace that ends in no fall-back.
+        failed = case.timeline.before(last_place(event), process.chain_place)
+        if failed and not case.later_progress(process.chain_place, process):
+            return False
+    if process is None and event.speaker.host:
+        return False
+    return case.later_progress(last_place(event), process)

@@ -1,0 +1,48 @@
+"""Ends that a scheduler or a person set: before them something failed, or after them everything."""
+
+from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.classes import Tier
+from ncdiag.diagnose.postmortem.draft import Draft
+from ncdiag.diagnose.postmortem.thresholds import AGAIN_AFTER_S
+from ncdiag.diagnose.postmortem.timeline import seconds_between
+from ncdiag.model.finding import FindingClass as C
+
+_ENDS = frozenset({C.JOB_TIME_LIMIT, C.JOB_CANCELLED})
+# What the end of a job itself brings about, whenever it is printed.
+_BROUGHT_ABOUT = frozenset({C.ELASTIC_WORKER_FAILED, C.PROCESS_DIED})
+
+
+def ended_early(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
+    """The end of the job, for what fails only after it."""
+    if draft.tier is Tier.HARDWARE or draft.class_ in _ENDS or draft.derived:
+        return None
+    for other in drafts:
+        if other.class_ in _ENDS and other.root and _ends(other, draft, case):
+            return other
+    return None
+
+
+def _ends(end: Draft, draft: Draft, case: Case) -> bool:
+    """Whether the failure came after the end; what the end itself does may be printed before."""
+    if case.timeline.before(end.first.place, draft.first.place):
+        return True
+    if draft.class_ not in _BROUGHT_ABOUT:
+        return False
+    gap = seconds_between(draft.first.place, end.first.place)
+    return gap is None or gap <= AGAIN_AFTER_S
+
+
+def after_the_end(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
+    """What failed before the end of the job and so made an end of it."""
+    if draft.class_ not in _ENDS:
+        return None
+    failures = [
+        other
+        for other in drafts
+        if other is not draft
+        and other.root
+        and other.class_ not in _ENDS
+        and (other.tier < Tier.RESULT or other.class_ is C.DATA_CORRUPTION)
+        and (other.derived or case.timeline.before(other.first.place, draft.first.place))
+    ]
+    return failures[0] if failures else None

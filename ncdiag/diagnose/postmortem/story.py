@@ -1,0 +1,101 @@
+"""What happened, in a few plain sentences, in order of time."""
+
+from collections.abc import Iterable, Sequence
+
+from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.classes import Tier
+from ncdiag.diagnose.postmortem.draft import Draft
+from ncdiag.diagnose.postmortem.speech import listed, plural
+from ncdiag.diagnose.postmortem.thresholds import CLOCK_SKEW_S
+from ncdiag.diagnose.postmortem.timeline import seconds_between
+from ncdiag.diagnose.postmortem.verdict import recognised
+from ncdiag.model.finding import Isolation, JobShape, Library, PostmortemVerdict, Role
+
+_MOST_SENTENCES = 4
+
+
+def story(
+    drafts: Sequence[Draft],
+    case: Case,
+    *,
+    verdict: PostmortemVerdict,
+    job: JobShape,
+    library: Library,
+    isolate: Sequence[Isolation],
+) -> list[str]:
+    """The sentences."""
+    told = [_setting(job, library)] if job.ranks or job.hosts or library.versions else []
+    if not recognised(case.evidence):
+        return ["Nothing of NCCL's, nor of a framework, launcher or kernel, was recognised here."]
+    roots = [draft for draft in drafts if draft.root]
+    in_time = sorted(roots, key=lambda draft: case.timeline.key(draft.first.place))
+    told += [_sentence(draft) for draft in in_time[:_MOST_SENTENCES]]
+    if len(in_time) > _MOST_SENTENCES:
+        told.append(f"{plural(len(in_time) - _MOST_SENTENCES, 'more finding')} may be roots.")
+    told += _echoed(drafts)
+    told += _unsure(in_time, case)
+    told += _ending(verdict, roots, isolate)
+    return told
+
+
+def _setting(job: JobShape, library: Library) -> str:
+    parts = []
+    if job.ranks:
+        parts.append(plural(job.ranks, "rank"))
+    nodes = job.nodes or len(job.hosts)
+    if nodes:
+        parts.append(f"on {plural(nodes, 'host')}")
+    if library.versions:
+        parts.append(f"with {library.name or 'NCCL'} {listed(list(library.versions))}")
+    sentence = " ".join(parts)
+    return sentence[0].upper() + sentence[1:] + "."
+
+
+def _sentence(draft: Draft) -> str:
+    place = draft.first.place
+    when = f"{place.time.text}: " if place.time else ""
+    suspects = [suspect.name for suspect in draft.suspects]
+    whom = f", pointing at {listed(suspects)}" if suspects else ""
+    times = f" ({draft.count} times)" if draft.count > 1 else ""
+    return f"{when}{draft.class_.replace('_', ' ')}{times}{whom}."
+
+
+def _echoed(drafts: Iterable[Draft]) -> list[str]:
+    echoes = [draft for draft in drafts if draft.role is Role.CONSEQUENCE]
+    if not echoes:
+        return []
+    names = [draft.class_.replace("_", " ") for draft in echoes]
+    victims = list(dict.fromkeys(victim for draft in echoes for victim in draft.victims))
+    where = f" on {listed(victims)}" if victims else ""
+    return [f"What followed from it{where}: {listed(list(dict.fromkeys(names)))}."]
+
+
+def _unsure(roots: Sequence[Draft], case: Case) -> list[str]:
+    """Say so where the order of the first roots is not certain."""
+    close = [draft for draft in roots if draft.tier < Tier.RESULT][:2]
+    if len(close) < 2:
+        return []
+    one, other = (draft.first for draft in close)
+    hosts = {case.hosts.of_event(one), case.hosts.of_event(other)}
+    if one.place.path == other.place.path and len(hosts - {None}) < 2:
+        return []
+    gap = seconds_between(one.place, other.place)
+    if gap is None:
+        return ["Which came first is not certain: the lines carry no common clock."]
+    if abs(gap) < CLOCK_SKEW_S:
+        return [
+            "Which came first is not certain: clocks of hosts differ by more than lies between."
+        ]
+    return []
+
+
+def _ending(
+    verdict: PostmortemVerdict, roots: Sequence[Draft], isolate: Sequence[Isolation]
+) -> list[str]:
+    if verdict is PostmortemVerdict.OK:
+        return ["Nothing failed."]
+    if verdict is PostmortemVerdict.INCONCLUSIVE:
+        return ["Nothing certainly failed, but the log does not tell how it ended."]
+    if isolate:
+        return [f"To isolate: {listed([entry.host for entry in isolate])}."]
+    return ["No host is to be isolated on this evidence."] if roots else []
