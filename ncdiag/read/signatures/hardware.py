@@ -34,8 +34,7 @@ _GPU_ROWS: tuple[Signature, ...] = (
         needle="GPU is lost",
         pattern=re.compile(r"(?:for GPU (?P<pci>[0-9A-Fa-f:.]{7,20}): )?GPU is lost\b"),
         sample="Unable to determine the device handle for GPU 0000:5D:00.0: GPU is lost.  Reboot "
-        "the "
-        "system to recover this GPU",
+        "the system to recover this GPU",
         near_miss="GPU is idle",
         kind=None,
     ),
@@ -93,8 +92,8 @@ _PCIE_ROWS: tuple[Signature, ...] = (
             rf"able))"
             r"(?:, type=(?P<d_layer>[\w ]{1,30}))?"
         ),
-        sample="mlx5_core 0000:6a:00.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, "
-        "(Transmitter ID)",
+        sample="mlx5_core 0000:6a:00.0: PCIe Bus Error: severity=Corrected, type=Data Link "
+        "Layer, (Transmitter ID)",
         near_miss="mlx5_core 0000:6a:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), "
         "type=Transaction Layer, (Receiver ID)",
         role=Role.WARNING,
@@ -161,8 +160,7 @@ _MEMORY_ROWS: tuple[Signature, ...] = (
         needle="EDAC ",
         pattern=re.compile(r"EDAC [\w ]{0,16}MC\d{1,3}: \d{1,9} (?P<error>CE)\b"),
         sample="EDAC MC2: 1 CE memory read error on CPU_SrcID#1_MC#0_Chan#2_DIMM#0 (channel:2 "
-        "slot:0 "
-        "page:0x3c1f2a offset:0x680 grain:32 syndrome:0x0)",
+        "slot:0 page:0x3c1f2a offset:0x680 grain:32 syndrome:0x0)",
         near_miss="EDAC MC2: Giving out device to module skx_edac controller Skylake Socket#1 "
         "IMC#0",
         role=Role.WARNING,
@@ -173,8 +171,7 @@ _MEMORY_ROWS: tuple[Signature, ...] = (
         needle="EDAC ",
         pattern=re.compile(r"EDAC [\w ]{0,16}MC\d{1,3}: \d{1,9} (?P<error>UE)\b"),
         sample="EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#1 (channel:0 "
-        "slot:1 "
-        "page:0x77aa10 offset:0x0 grain:32)",
+        "slot:1 page:0x77aa10 offset:0x0 grain:32)",
         near_miss="EDAC MC0: 4 CE memory scrubbing error on CPU_SrcID#0_MC#0_Chan#0_DIMM#1",
     ),
     _memory(

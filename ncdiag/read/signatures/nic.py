@@ -91,10 +91,9 @@ _FIRMWARE_ROWS: tuple[Signature, ...] = (
             r"starting health recovery flow|device is in (?:fatal|error) state[\w ]{0,40})"
         ),
         sample="mlx5_core 0000:6a:00.0: mlx5_health_try_recover:337:(pid 812): health recovery "
-        "flow "
-        "aborted, PCI reads still not working",
-        near_miss="mlx5_core 0000:6a:00.0: mlx5_health_try_recover:347:(pid 812): health recovery "
-        "succeeded",
+        "flow aborted, PCI reads still not working",
+        near_miss="mlx5_core 0000:6a:00.0: mlx5_health_try_recover:347:(pid 812): health "
+        "recovery succeeded",
     ),
     _firmware(
         name="mlx5_command_timeout",
@@ -137,8 +136,8 @@ _FIRMWARE_ROWS: tuple[Signature, ...] = (
         class_=FindingClass.IB_QP_FATAL_EVENT,
         needle="CQ error on CQN",
         pattern=re.compile(_MLX5 + r"(?P<event>CQ error) on CQN 0x[0-9a-fA-F]{1,8}, syndrome"),
-        sample="mlx5_core 0000:6a:00.0: cq_err_event_notifier:569:(pid 0): CQ error on CQN 0x4a1, "
-        "syndrome 0x1",
+        sample="mlx5_core 0000:6a:00.0: cq_err_event_notifier:569:(pid 0): CQ error on CQN "
+        "0x4a1, syndrome 0x1",
         near_miss="mlx5_core 0000:6a:00.0: CQ moderation set on CQN 0x4a1",
     ),
 )
@@ -192,8 +191,7 @@ _CABLE_ROWS: tuple[Signature, ...] = (
             r"(?: \(\d{1,4}W\))?)"
         ),
         sample="mlx5_core 0000:6a:00.0: mlx5_pcie_event:301:(pid 1201): Detected insufficient "
-        "power "
-        "on the PCIe slot (25W).",
+        "power on the PCIe slot (25W).",
         near_miss="mlx5_core 0000:6a:00.0: mlx5_pcie_event:294:(pid 1201): PCIe slot advertised "
         "sufficient power (75W).",
     ),

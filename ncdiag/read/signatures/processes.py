@@ -33,10 +33,7 @@ _OOM_ROWS: tuple[Signature, ...] = (
             r"oom-kill:constraint=(?P<constraint>[A-Z_]{1,40}),[^\n]{0,4000}?"
             r"task=(?P<process>[^,\n]{1,64}),pid=(?P<pid>\d{1,10})"
         ),
-        sample="oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null)"
-        ",cpuset=step_0,mems_allowed=0-1,"
-        "oom_memcg=/slurm/uid_1200/job_77,task_memcg=/slurm/uid_1200/job_77/step_0,task=python3,"
-        "pid=31337,uid=1200",
+        sample="oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=step_0,mems_allowed=0-1,oom_memcg=/slurm/uid_1200/job_77,task_memcg=/slurm/uid_1200/job_77/step_0,task=python3,pid=31337,uid=1200",
         near_miss="oom-kill:disabled for this cgroup",
         versions="Linux 4.19 and later",
     ),
@@ -149,8 +146,7 @@ _STALL_ROWS: tuple[Signature, ...] = (
         needle="uninterruptible sleep (D-state)",
         pattern=re.compile(r"stuck in uninterruptible sleep \(D-state\)"),
         sample="worker process 4711 stuck in uninterruptible sleep (D-state), the host may need "
-        "to be "
-        "recycled",
+        "to be recycled",
         near_miss="0 processes in uninterruptible sleep (D-state)",
         source="torch elastic multiprocessing",
         versions="torch 2.14 and later",

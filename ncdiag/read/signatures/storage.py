@@ -103,8 +103,8 @@ _DISK_ROWS: tuple[Signature, ...] = (
         name="ext4_error",
         needle="EXT4-fs error",
         pattern=re.compile(r"(?P<error>EXT4-fs error) \(device (?P<device>[\w/-]{1,40})\): "),
-        sample="EXT4-fs error (device dm-3): ext4_find_entry:1463: inode #2: comm python3: reading "
-        "directory lblock 0",
+        sample="EXT4-fs error (device dm-3): ext4_find_entry:1463: inode #2: comm python3: "
+        "reading directory lblock 0",
         near_miss="EXT4-fs (dm-3): errors=remount-ro",
         source="Linux fs/ext4",
     ),
@@ -156,8 +156,7 @@ _SHARED_ROWS: tuple[Signature, ...] = (
             r"(?P<d_server>[^\s;]{1,128})"
         ),
         sample="LustreError: 167-0: scr-OST0007-osc-ffff9c21: This client was evicted by "
-        "scr-OST0007; "
-        "in progress operations using this service will fail.",
+        "scr-OST0007; in progress operations using this service will fail.",
         near_miss="Lustre: scr-OST0007-osc-ffff9c21: Connection restored to scr-OST0007",
         source="Lustre ptlrpc/import.c",
     ),
@@ -169,8 +168,8 @@ _SHARED_ROWS: tuple[Signature, ...] = (
             r"was "
             r"lost)"
         ),
-        sample="Lustre: scr-MDT0000-mdc-ffff9c21: Connection to scr-MDT0000 (at 10.9.8.7@o2ib) was "
-        "lost; in progress operations using this service will wait for recovery to complete",
+        sample="Lustre: scr-MDT0000-mdc-ffff9c21: Connection to scr-MDT0000 (at 10.9.8.7@o2ib) "
+        "was lost; in progress operations using this service will wait for recovery to complete",
         near_miss="Lustre: scr-MDT0000-mdc-ffff9c21: Connection restored to 10.9.8.7@o2ib",
         source="Lustre ptlrpc/import.c",
         role=Role.WARNING,

@@ -103,11 +103,9 @@ ROWS: tuple[Signature, ...] = (
         needle="detected NVSwitch fatal error",
         pattern=re.compile("detected NVSwitch fatal error" + _MANAGER),
         sample="[ERROR] [tid 311] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci "
-        "bus id "
-        "00000000:C4:00.0 physical id 1 port 11",
-        near_miss="[ERROR] [tid 311] detected NVSwitch non-fatal error 20001 on fid 0 on NVSwitch "
-        "pci "
         "bus id 00000000:C4:00.0 physical id 1 port 11",
+        near_miss="[ERROR] [tid 311] detected NVSwitch non-fatal error 20001 on fid 0 on "
+        "NVSwitch pci bus id 00000000:C4:00.0 physical id 1 port 11",
         refine=_always,
     ),
     _manager(
@@ -116,8 +114,7 @@ ROWS: tuple[Signature, ...] = (
         needle="detected NVSwitch non-fatal error",
         pattern=re.compile("detected NVSwitch non-fatal error" + _MANAGER),
         sample="nv-fabricmanager[977]: detected NVSwitch non-fatal error 22013 on NodeId 0 on "
-        "NVSwitch "
-        "pci bus id 00000000:0A:00.0 physical id 2 port 40",
+        "NVSwitch pci bus id 00000000:0A:00.0 physical id 2 port 40",
         near_miss="nv-fabricmanager[977]: detected NVSwitch fatal error 22012 on NodeId 0",
     ),
     _manager(
@@ -126,8 +123,7 @@ ROWS: tuple[Signature, ...] = (
         needle="detected number of NVSwitches don't match",
         pattern=re.compile("detected number of NVSwitches don't match"),
         sample="[ERROR] [tid 42] detected number of NVSwitches don't match with any supported "
-        "system "
-        "topology, aborting fabric manager",
+        "system topology, aborting fabric manager",
         near_miss="[INFO] [tid 42] detected number of NVSwitches 6",
     ),
     _manager(
@@ -161,8 +157,7 @@ ROWS: tuple[Signature, ...] = (
             r"(?:[^\n]{0,80}?\bport (?P<link>\d{1,3}))?"
         ),
         sample="[ERROR] [tid 9] detected NVLink connection training failed on NVSwitch physical "
-        "id 2 "
-        "port 17",
+        "id 2 port 17",
         near_miss="epoch 3: training failed to converge",
     ),
     _manager(
@@ -171,8 +166,7 @@ ROWS: tuple[Signature, ...] = (
         needle="failed to find the GPU handle",
         pattern=re.compile(r"failed to find the GPU handle \d{1,20} in the multicast team"),
         sample="[ERROR] [tid 230] failed to find the GPU handle 1234567890123456789 in the "
-        "multicast "
-        "team request setup 987654321.",
+        "multicast team request setup 987654321.",
         near_miss="[INFO] [tid 230] successfully setup multicast team for request id 987654321.",
     ),
     _manager(

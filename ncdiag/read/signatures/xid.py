@@ -182,8 +182,8 @@ ROWS: tuple[Signature, ...] = (
         APPLICATION,
         _numbers(APPLICATION),
         name="xid_application",
-        sample="NVRM: Xid (PCI:0000:17:00): 31, pid=4711, name=python, Ch 0000001a, intr 00000000. "
-        "MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_2 faulted @ 0x7f0a_b0000000.",
+        sample="NVRM: Xid (PCI:0000:17:00): 31, pid=4711, name=python, Ch 0000001a, intr "
+        "00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_2 faulted @ 0x7f0a_b0000000.",
         near_miss="NVRM: Xid (PCI:0000:17:00): 310, pid=4711, name=python, Ch 0000001a",
     ),
     _row(
@@ -191,8 +191,7 @@ ROWS: tuple[Signature, ...] = (
         _numbers(MEMORY),
         name="xid_memory",
         sample="NVRM: Xid (PCI:0000:2a:00): 95, pid=4711, name=python, Uncontained: LTC TAG "
-        "(0x1,0x0). "
-        "RST: Yes, D-RST: No",
+        "(0x1,0x0). RST: Yes, D-RST: No",
         near_miss="NVRM: Xid (PCI:0000:2a:00): 92, High single-bit ECC error rate",
     ),
     _row(
@@ -202,8 +201,7 @@ ROWS: tuple[Signature, ...] = (
         sample="NVRM: Xid (PCI:0000:2a:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: "
         "New row (0x00000001a2b3c4d5) marked for remapping, reset gpu to activate.",
         near_miss="NVRM: Xid (PCI:0000:2a:00): 64, Row Remapper Error: (0x0) - All reserved rows "
-        "for bank "
-        "are remapped",
+        "for bank are remapped",
     ),
     _row(
         BUS,
@@ -217,8 +215,8 @@ ROWS: tuple[Signature, ...] = (
         _numbers(GSP),
         name="xid_gsp",
         sample="NVRM: Xid (PCI:0000:5d:00): 119, pid=4711, name=python, Timeout after 6s of "
-        "waiting "
-        "for RPC response from GPU2 GSP! Expected function 76 (GSP_RM_CONTROL) (0x20 0x4).",
+        "waiting for RPC response from GPU2 GSP! Expected function 76 (GSP_RM_CONTROL) (0x20 "
+        "0x4).",
         near_miss="NVRM: GPU2 RPC history (CPU -> GSP):",
         versions="drivers with GSP firmware, 510 and later",
     ),
@@ -265,11 +263,9 @@ ROWS: tuple[Signature, ...] = (
         "74",
         name="xid_nvlink4_nonfatal",
         sample="NVRM: Xid (PCI:0000:3a:00): 74, pid=4711, name=python, NVLink: non-fatal error "
-        "detected "
-        "on link 5(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)",
+        "detected on link 5(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)",
         near_miss="NVRM: Xid (PCI:0000:3a:00): 74, pid=4711, name=python, NVLink: fatal error "
-        "detected "
-        "on link 5(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)",
+        "detected on link 5(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)",
         rest=_NVLINK_4.replace("fatal|non-?fatal", "non-?fatal"),
         severity=Severity.DEGRADED,
         versions="NVLink 1 to 4",
@@ -279,11 +275,9 @@ ROWS: tuple[Signature, ...] = (
         _NVLINK_OTHERS,
         name="xid_nvlink",
         sample="NVRM: Xid (PCI:0000:3a:00): 74, pid=4711, name=python, NVLink: fatal error "
-        "detected "
-        "on link 5(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)",
-        near_miss="NVRM: Xid (PCI:0000:3a:00): 74, pid=4711, name=python, NVLink: non-fatal error "
-        "detected "
-        "on link 5(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)",
+        "detected on link 5(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)",
+        near_miss="NVRM: Xid (PCI:0000:3a:00): 74, pid=4711, name=python, NVLink: non-fatal "
+        "error detected on link 5(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)",
         rest=f"{_NOT_NVLINK_5}(?!, NVLink: non)(?:{_FATAL_OF_NVLINK_4})?",
     ),
     _row(
@@ -300,8 +294,7 @@ ROWS: tuple[Signature, ...] = (
         _numbers(FOLLOWUP, but=(154,)),
         name="xid_followup",
         sample="NVRM: Xid (PCI:0000:b8:00): 45, pid=4711, name=python, Ch 00000003 caused by "
-        "previous "
-        "Xid 149",
+        "previous Xid 149",
         near_miss="NVRM: Xid (PCI:0000:b8:00): 145, RLW_REMAP Fatal XC0 i0 Link 12 (0x00000004 "
         "0x1)",
         rest=r"(?:, Ch [0-9a-fA-F]{1,8} caused by previous Xid (?P<d_previous>\d{1,4}))?",
@@ -311,8 +304,7 @@ ROWS: tuple[Signature, ...] = (
         "154",
         name="xid_action",
         sample="NVRM: Xid (PCI:0000:b8:00): 154, GPU recovery action changed from 0x0 (None) to "
-        "0x1 "
-        "(GPU Reset Required)",
+        "0x1 (GPU Reset Required)",
         near_miss="NVRM: Xid (PCI:0000:b8:00): 1540, GPU recovery action changed",
         rest=r"(?:[^(]{0,80}\([^)]{0,40}\) to 0x(?P<d_action>[0-9a-fA-F]{1,4}))?",
     ),
