@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ncdiag.diagnose.postmortem.guide import GUIDE
+from ncdiag.diagnose.postmortem.guide.codes import code_meaning
 from ncdiag.model.finding import (
+    EvidenceLine,
     Finding,
     Postmortem,
     PostmortemVerdict,
@@ -21,6 +23,7 @@ _MAX_NAMES = 8
 _DEVICES: Final = {"NIC": ("hca", "device", "interface"), "GPU": ("pci", "bus_id")}
 # Of a work request: the host that speaks is at fault, or nobody.
 _LOCAL_STATUSES: Final = frozenset({"1", "2", "4", "8", "9", "19", "21"})
+_DIGITS: Final = re.compile(r"\d+")
 _SENTENCE: Final = re.compile(r"(?<=[.?]) (?=[A-Z])")
 _WORDS: Final = re.compile(r"\b(HOST|PEER|NIC|GPU|PID|FILE|JOB|IFACE|ADDRESS)\b")
 _KINDS: Final = {SuspectKind.GPU: "GPU", SuspectKind.NIC: "NIC", SuspectKind.CONFIG: "setting"}
@@ -122,8 +125,10 @@ def isolate(postmortem: Postmortem) -> str:
 
 
 def specific(finding: Finding) -> str:
-    """What an explanation says of this case, beside what it says of every one of the class."""
-    return finding.explanation.removeprefix(GUIDE[finding.class_].meaning).strip()
+    """What is known of this case, beside what holds for every one of its class."""
+    notes = finding.explanation.removeprefix(GUIDE[finding.class_].meaning).strip()
+    code = code_meaning(finding.class_, finding.attributes)
+    return f"{code[:1].upper()}{code[1:]}. {notes}".strip() if code else notes
 
 
 def brief(text: str, chars: int) -> str:
@@ -135,6 +140,14 @@ def brief(text: str, chars: int) -> str:
             break
         kept = longer
     return kept
+
+
+def unlike(lines: Sequence[EvidenceLine]) -> list[EvidenceLine]:
+    """The lines that differ in more than their numbers, the first of each sort."""
+    kept: dict[str, EvidenceLine] = {}
+    for line in lines:
+        kept.setdefault(_DIGITS.sub("", line.text), line)
+    return list(kept.values())
 
 
 def meaning(finding: Finding) -> str:

@@ -27,7 +27,6 @@ _NARROWEST = 20
 # What a screen of 24 lines takes, and what --verbose shows.
 _STORY, _ROOTS, _OTHERS, _LINES, _ROWS, _TABLE_ROWS = 4, 3, 3, 2, 2, 60
 _ACTIONS, _WHY_CHARS = 3, 240
-_ALL = 10_000
 
 
 def render(
@@ -106,7 +105,7 @@ class _Page:
         self._console.print()
         self._print(self._head(one, self._facts(one)), _INDENT)
         self._print(Text(one.explanation if self._verbose else self._why(one)), _INDENT)
-        for line in one.evidence[: _ALL if self._verbose else _LINES]:
+        for line in one.evidence if self._verbose else describe.unlike(one.evidence)[:_LINES]:
             self._quote(self._paths.place(line), line.text, rows=_ROWS)
         for number, action in enumerate(self._actions(one), start=1):
             self._print(Text(f"{number}. {describe.filled(action, one)}"), _INDENT, hang=3)

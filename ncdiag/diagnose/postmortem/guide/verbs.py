@@ -50,7 +50,7 @@ GUIDE = {
                 "another switch port"
             ),
         ),
-        "ssh HOST ibstat NIC",
+        "ssh HOST ibstat",
     ),
     Class.IB_DEVICE_FATAL: Guide(
         "The adapter itself failed: its firmware or hardware reported a catastrophic error, or "
@@ -119,6 +119,6 @@ GUIDE = {
             ),
             "Compare ibv_devinfo and the library versions with a host where it works",
         ),
-        "ssh HOST ibv_devinfo -d NIC",
+        "ssh HOST ibv_devinfo",
     ),
 }
