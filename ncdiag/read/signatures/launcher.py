@@ -120,11 +120,10 @@ _SLURM_ROWS: tuple[Signature, ...] = (
             r"^(?![^\n]{0,200}exceeded its time limit)[^\n]{0,200}?"
             r"(?:Job allocation (?P<d_job>\d{1,12}) (?P<reason>has been revoked)|"
             r"(?P<reason_>Job has been cancelled))"
-            refine=_one_reason,
-    ),
+        ),
+        refine=_one_reason,
         sample="salloc: Job allocation 8812 has been revoked.",
         near_miss="salloc: Granted job allocation 8812",
-        refine=_one_reason,
     ),
     _srun(
         name="srun_killed",
