@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 # 2.21.5+cuda12.4, 2.7.8+hip3.9, 2.8.3a1, 2.22.3-HEAD:1a2b3c4; what follows may be glued to it.
 _VERSION = re.compile(
-    r"\b(NCCL|RCCL) version ?:? ?(\d{1,3}\.\d{1,3}\.\d{1,3}(?:a\d|b\d|rc\d|alpha|beta)?"
+    r"(?<![A-Za-z_])(NCCL|RCCL) version ?:? ?(\d{1,3}\.\d{1,3}\.\d{1,3}(?:a\d|b\d|rc\d|alpha|beta)?"
     r"(?:\+(?:cuda|hip|rocm)\d{1,3}\.\d{1,3}|[+-]\w[\w.:-]{0,60})?)"
 )
 _WHEEL = re.compile(r"\busing nccl==(\d{1,3}\.\d{1,3}\.\d{1,3})")
