@@ -265,23 +265,33 @@ def _echoes(found: list[Divergence], groups: Sequence[Group]) -> list[Divergence
 def _echo(
     each: Divergence, found: Sequence[Divergence], blocked_in: dict[str, set[int]]
 ) -> Divergence:
+    """Of those who do not come, the ones that are blocked elsewhere cannot."""
     if each.kind not in (_Kind.BEHIND, _Kind.AHEAD, _Kind.UNMATCHED):
         return each
     late, early = each.ranks, each.others
     if each.kind is _Kind.AHEAD:
         late, early = early, late
-    for other in found:
-        if other.group != each.group and set(late) <= blocked_in.get(other.group, set()):
-            return replace(
-                each,
-                kind=_Kind.BEHIND if each.kind is _Kind.AHEAD else each.kind,
-                ranks=late,
-                others=early,
-                waiting_in=other.group,
-                explanation=f"{_have(late, 'has', 'have')} not come to collective {each.seq} of "
-                f"group {each.group}, being blocked in group {other.group}",
-            )
-    return each
+    where = {
+        rank: other.group
+        for other in reversed(found)
+        if other.group != each.group
+        for rank in late
+        if rank in blocked_in.get(other.group, set())
+    }
+    if not where:
+        return each
+    blocked, free = tuple(sorted(where)), tuple(rank for rank in late if rank not in where)
+    text = (
+        f"{_have(blocked, 'has', 'have')} not come to collective {each.seq} of group {each.group}, "
+        f"being blocked in group {', '.join(sorted(set(where.values())))}"
+    )
+    each = replace(each, ranks=late, others=early, explanation=text)
+    if each.kind is _Kind.AHEAD:
+        each = replace(each, kind=_Kind.BEHIND)
+    if not free:
+        return replace(each, waiting_in=where[blocked[0]])
+    text += f"; {_have(free, 'has', 'have')} not come either and {_have(free, 'waits', 'wait')}"
+    return replace(each, ranks=free, explanation=f"{text} for nobody")
 
 
 def _uncircled(each: Divergence, waits: dict[str, str]) -> Divergence:

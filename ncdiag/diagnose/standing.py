@@ -105,7 +105,7 @@ def _standing(rank: int, dump: FlightDump, entries: Sequence[FlightEntry]) -> St
     for entry in entries:
         if entry.group_id in dump.status:
             completed = max(completed, dump.status[entry.group_id][2])
-        if entry.is_p2p:
+        if entry.is_p2p or entry.collective_seq < 0:
             continue
         if entry.state == "completed" or entry.completed_ns:
             completed = max(completed, entry.collective_seq)
