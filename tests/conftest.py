@@ -1,10 +1,39 @@
-"""What several tests share: sweep reports made by hand, without a sweep."""
+"""What several tests share: reports and post-mortems made by hand."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pytest
 
+from ncdiag.diagnose.postmortem.guide import GUIDE
+from ncdiag.model.finding import (
+    BenchmarkSummary,
+    EvidenceLine,
+    Finding,
+    FindingClass,
+    FirstSeen,
+    Isolation,
+    JobShape,
+    Library,
+    Network,
+    Postmortem,
+    PostmortemVerdict,
+    Role,
+    Severity,
+    Suspect,
+    SuspectKind,
+)
+from ncdiag.model.log import (
+    Clock,
+    Event,
+    InputSummary,
+    LogEvidence,
+    Moment,
+    NcclProcess,
+    Place,
+    Speaker,
+)
 from ncdiag.model.verdict import (
     Contention,
     Culprit,
@@ -194,3 +223,143 @@ def faulty_report() -> SweepReport:
             Contention(name="leaf1", alone_gbit_per_s=0.47, together_gbit_per_s=0.21, pairs=4)
         ],
     )
+
+
+# --- post-mortems ---
+
+_STARTED_S = 1_700_000_000.0
+Case = tuple[Postmortem, LogEvidence]
+
+
+def postmortem_case(hosts: int = 2, *, clock: bool = True, quote: str = "vendor err 129") -> Case:
+    """A job in which the last host lost a port, the others timed out, and one has a warning.
+
+    ``quote`` ends the lines of those that timed out; without ``clock`` no line has a time.
+    """
+    names = [f"gpu{number:03d}" for number in range(1, hosts + 1)]
+    bad = names[-1]
+
+    def place(host: str, line: int, seconds: float) -> Place:
+        time = Moment(f"{seconds:g}s", _STARTED_S + seconds, Clock.WALL) if clock else None
+        return Place(f"logs/{host}.log", line, time)
+
+    down = Event(
+        class_name=FindingClass.IB_PORT_ERROR,
+        form="test",
+        place=place(bad, 400, 310),
+        last=place(bad, 420, 318),
+        text=f"{bad}:11:12 [0] NCCL WARN NET/IB : mlx5_0:1 Got async event : port error",
+        speaker=Speaker(host=bad, pid="11"),
+        attributes={"event": "port error", "hca": "mlx5_0"},
+        count=8,
+    )
+    echoes = [
+        Event(
+            class_name=FindingClass.IB_COMPLETION_ERROR,
+            form="test",
+            place=place(name, 500 + number, 330 + number / 10),
+            text=f"{name}:21:22 [1] NCCL WARN NET/IB: Got completion with status=12 {quote}",
+            speaker=Speaker(host=name, pid="21"),
+            attributes={"status": "12"},
+        )
+        for number, name in enumerate(names[:-1])
+    ]
+    warning = Event(
+        class_name=FindingClass.HOST_CONFIG_WARNING,
+        form="test",
+        place=place(names[0], 20, 5),
+        text="NUMA balancing is on",
+        speaker=Speaker(host=names[0]),
+    )
+    evidence = LogEvidence(
+        inputs=[
+            InputSummary(path=f"logs/{name}.log", bytes=90_000, lines=1000, kinds=["nccl"])
+            for name in names
+        ],
+        events=[down, *echoes, warning],
+        processes=[
+            NcclProcess(
+                host=name,
+                pid="11",
+                library="NCCL",
+                versions=["2.21.5+cuda12.4"],
+                networks=["IB"],
+                nics=["mlx5_0", "mlx5_1"],
+                transports=Counter({"NET/IB": 32, "P2P": 14}),
+                gdr_channels=32,
+                environment={"NCCL_IB_HCA": "mlx5_0" if name == bad else "mlx5"},
+                first=place(name, 1, 1),
+                last=place(name, 990, 620),
+            )
+            for name in names
+        ],
+    )
+    return _postmortem(names, evidence, down, echoes, warning), evidence
+
+
+def _postmortem(
+    names: Sequence[str],
+    evidence: LogEvidence,
+    down: Event,
+    echoes: Sequence[Event],
+    warning: Event,
+) -> Postmortem:
+    bad = names[-1]
+    port = Suspect(kind=SuspectKind.NIC, name="mlx5_0")
+    host = Suspect(kind=SuspectKind.HOST, name=bad)
+    return Postmortem(
+        verdict=PostmortemVerdict.FINDINGS,
+        inputs=evidence.inputs,
+        library=Library(name="NCCL", versions=["2.21.5+cuda12.4"]),
+        job=JobShape(ranks=8 * len(names), nodes=len(names), hosts=names),
+        network=Network(name="IB", transports=["NET/IB", "P2P"], nics=["mlx5_0"], gdr="on"),
+        benchmarks=[
+            BenchmarkSummary(
+                test="all_reduce_perf",
+                ranks=8 * len(names),
+                avg_busbw_gb_per_s=12.3456789,
+                peak_busbw_gb_per_s=None,
+                out_of_bounds=0,
+                complete=False,
+            )
+        ],
+        findings=[
+            _finding([down], Role.ROOT, [host, port], f"All ranks of {bad} report it."),
+            _finding(echoes, Role.CONSEQUENCE, [host], ""),
+            _finding([warning], Role.WARNING, [], ""),
+        ],
+        isolate=[Isolation(host=bad, confidence=0.9512, because="ib_port_error on mlx5_0")],
+        story=[f"{bad} lost its port.", "The other hosts timed out against it."],
+    )
+
+
+def _finding(
+    events: Sequence[Event], role: Role, suspects: Iterable[Suspect], note: str
+) -> Finding:
+    first = events[0]
+    class_ = FindingClass(first.class_name)
+    time = first.place.time
+    return Finding(
+        class_=class_,
+        role=role,
+        severity=Severity.FATAL if role is Role.ROOT else Severity.INFO,
+        confidence=0.9,
+        suspects=list(suspects),
+        attributes=dict(first.attributes),
+        count=sum(event.count for event in events),
+        first_seen=FirstSeen(
+            path=first.place.path, line=first.place.line, time=time.text if time else None
+        ),
+        evidence=[
+            EvidenceLine(path=one.place.path, line=one.place.line, text=one.text)
+            for one in events[:3]
+        ],
+        explanation=f"{GUIDE[class_].meaning} {note}".strip(),
+        actions=GUIDE[class_].actions,
+    )
+
+
+@pytest.fixture
+def make_case() -> Callable[..., Case]:
+    """Build a post-mortem and its evidence by hand: see ``postmortem_case``."""
+    return postmortem_case

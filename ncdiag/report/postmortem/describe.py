@@ -9,6 +9,7 @@ from ncdiag.diagnose.postmortem.guide.codes import code_meaning
 from ncdiag.model.finding import (
     EvidenceLine,
     Finding,
+    FindingClass,
     Postmortem,
     PostmortemVerdict,
     Role,
@@ -103,20 +104,20 @@ def _network(postmortem: Postmortem) -> str:
     return " ".join(part for part in parts if part)
 
 
-def read(postmortem: Postmortem) -> str:
-    """One line: what was read."""
+def read(postmortem: Postmortem, folder: str = "") -> str:
+    """One line: what was read, below ``folder`` if that is the same for all."""
     inputs = postmortem.inputs
     kinds = sorted({kind for one in inputs for kind in one.kinds})
     errors = sum(one.error is not None and not one.bytes for one in inputs)
     cut = sum(one.truncated for one in inputs)
+    holding = f" of {', '.join(kinds)}" if kinds else ""
     parts = (
-        count(len(inputs) - errors, "file"),
-        count(sum(one.lines for one in inputs), "line"),
-        ", ".join(kinds),
+        count(len(inputs) - errors, "file") + (f" in {folder}" if folder else ""),
+        count(sum(one.lines for one in inputs), "line") + holding,
         f"{count(errors, 'file')} cannot be read" if errors else "",
         f"{count(cut, 'file')} not read to the end" if cut else "",
     )
-    return "; ".join(part for part in parts if part)
+    return ", ".join(part for part in parts if part)
 
 
 def isolate(postmortem: Postmortem) -> str:
@@ -126,9 +127,17 @@ def isolate(postmortem: Postmortem) -> str:
 
 def specific(finding: Finding) -> str:
     """What is known of this case, beside what holds for every one of its class."""
-    notes = finding.explanation.removeprefix(GUIDE[finding.class_].meaning).strip()
+    return _with_code(finding, finding.explanation.removeprefix(meaning(finding)).strip())
+
+
+def explanation(finding: Finding) -> str:
+    """All that is known, the meaning of its number first."""
+    return _with_code(finding, finding.explanation)
+
+
+def _with_code(finding: Finding, text: str) -> str:
     code = code_meaning(finding.class_, finding.attributes)
-    return f"{code[:1].upper()}{code[1:]}. {notes}".strip() if code else notes
+    return f"{code[:1].upper()}{code[1:]}. {text}".strip() if code else text
 
 
 def brief(text: str, chars: int) -> str:
@@ -187,9 +196,9 @@ def _ends(finding: Finding) -> tuple[str | None, str | None]:
     """The host that speaks and the one it speaks of, as the guide's commands mean them."""
     suspect = next((one.name for one in finding.suspects if one.kind is SuspectKind.HOST), None)
     peer = finding.attributes.get("peer")
+    speaks_of_peer = peer is not None or finding.class_ is FindingClass.IB_COMPLETION_ERROR
     victim = next((name for name in finding.victims if name != suspect), None)
-    blames_peer = peer is not None and finding.attributes.get("status") not in _LOCAL_STATUSES
-    if suspect and blames_peer:
+    if suspect and speaks_of_peer and finding.attributes.get("status") not in _LOCAL_STATUSES:
         return victim, suspect
     return suspect or finding.attributes.get("host") or victim, peer
 

@@ -28,7 +28,7 @@ def tables(postmortem: Postmortem, evidence: LogEvidence) -> list[Table]:
     made = (
         Table(
             "Hosts",
-            ("hosts", "processes", "library", "network", "NICs", "channels", "GPUDirect"),
+            ("hosts", "procs", "library", "network", "NICs", "channels", "GPUDirect"),
             _printable(_hosts(evidence.processes)),
             frozenset({1}),
         ),
@@ -56,7 +56,17 @@ def tables(postmortem: Postmortem, evidence: LogEvidence) -> list[Table]:
             frozenset({1, 2}),
         ),
     )
-    return [table for table in made if table.rows]
+    return [_without_empty_columns(table) for table in made if table.rows]
+
+
+def _without_empty_columns(table: Table) -> Table:
+    kept = [n for n in range(len(table.columns)) if any(row[n] for row in table.rows)]
+    return Table(
+        table.title,
+        tuple(table.columns[n] for n in kept),
+        [tuple(row[n] for n in kept) for row in table.rows],
+        frozenset(kept.index(n) for n in table.numbers if n in kept),
+    )
 
 
 def _printable(rows: Iterable[Sequence[object]]) -> list[tuple[str, ...]]:

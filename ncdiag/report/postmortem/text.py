@@ -61,8 +61,7 @@ class _Page:
         if first and first.role is not Role.WARNING:
             self._whole("isolate", describe.isolate(postmortem))
             self._whole("next", describe.next_command(first))
-        where = f" in {self._paths.folder}" if self._paths.folder else ""
-        about = (describe.job(postmortem), f"{describe.read(postmortem)}{where}")
+        about = describe.job(postmortem), describe.read(postmortem, self._paths.folder)
         self._say("about", "; ".join(text for text in about if text))
 
     def story(self) -> None:
@@ -104,7 +103,7 @@ class _Page:
         """All that is said of a finding: of the first one, or of each when asked for."""
         self._console.print()
         self._print(self._head(one, self._facts(one)), _INDENT)
-        self._print(Text(one.explanation if self._verbose else self._why(one)), _INDENT)
+        self._print(Text(self._why(one)), _INDENT)
         for line in one.evidence if self._verbose else describe.unlike(one.evidence)[:_LINES]:
             self._quote(self._paths.place(line), line.text, rows=_ROWS)
         for number, action in enumerate(self._actions(one), start=1):
@@ -139,6 +138,8 @@ class _Page:
         return ", ".join(part for part in parts if part)
 
     def _why(self, one: Finding) -> str:
+        if self._verbose:
+            return describe.explanation(one)
         return describe.brief(describe.specific(one) or one.explanation, _WHY_CHARS)
 
     def _actions(self, one: Finding) -> Sequence[str]:
@@ -160,7 +161,7 @@ class _Page:
 
     def table(self, table: Table) -> None:
         """A table of what was read."""
-        grid = Grid(box=box.SIMPLE_HEAD, expand=False, pad_edge=False, title_justify="left")
+        grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
         for number, name in enumerate(table.columns):
             grid.add_column(
                 name, justify="right" if number in table.numbers else "left", overflow="fold"

@@ -33,7 +33,8 @@ GUIDE = {
     ),
     Class.BOOTSTRAP_BIND_FAILED: Guide(
         "The process could not listen on the address it was given: the port is taken, often by a "
-        "process left over from the last run, or the address belongs to another host.",
+        "process left over from the last run, or the address belongs to another host. It is a "
+        "matter of set-up: other hosts would fail alike.",
         (
             "See who has the port: ss -ltnp | grep PORT; end what is left of earlier jobs",
             "Check that MASTER_ADDR or NCCL_COMM_ID names this host as it sees itself",

@@ -1,0 +1,150 @@
+import io
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from ncdiag.model.finding import Postmortem, PostmortemVerdict, Role
+from ncdiag.model.log import InputSummary, LogEvidence
+from ncdiag.report.postmortem import text
+
+MakeCase = Callable[..., tuple[Postmortem, LogEvidence]]
+
+
+def printed(
+    case: tuple[Postmortem, LogEvidence],
+    *,
+    width: int = 80,
+    verbose: bool = False,
+    terminal: bool = False,
+    no_color: bool = False,
+) -> str:
+    output = io.StringIO()
+    console = Console(
+        file=output,
+        width=width,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        force_terminal=terminal,
+        no_color=no_color,
+        color_system="standard" if terminal else None,
+    )
+    text.render(*case, console, verbose=verbose)
+    return output.getvalue()
+
+
+def test_the_first_lines_say_what_failed_where_and_what_to_do(make_case: MakeCase) -> None:
+    lines = printed(make_case(2)).splitlines()
+    assert lines[0] == "FINDINGS  ib_port_error: host gpu002, NIC mlx5_0 (90 % sure)"
+    assert lines[1] == "isolate   gpu002"
+    assert lines[2] == "next      ssh gpu002 ibstat"
+
+
+def test_the_common_case_fits_a_screen(make_case: MakeCase) -> None:
+    lines = printed(make_case(2)).splitlines()
+    assert len(lines) <= 24
+    assert [line for line in lines if cell_len(line) > 80] == []
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+@pytest.mark.parametrize("verbose", [False, True])
+def test_what_is_read_is_wrapped_and_what_is_copied_is_not(
+    width: int, make_case: MakeCase, *, verbose: bool
+) -> None:
+    case = make_case(3, quote="x" * 500)
+    lines = printed(case, width=width, verbose=verbose).splitlines()
+    lines.remove("next      ssh gpu003 ibstat")
+    assert [line for line in lines if cell_len(line) > max(width, 20)] == []
+
+
+def test_the_story_names_whom_to_isolate_and_why(make_case: MakeCase) -> None:
+    words = " ".join(printed(make_case(2)).split())
+    assert "story gpu002 lost its port. The other hosts timed out against it." in words
+    assert "because gpu002: ib_port_error on mlx5_0 (95 % sure)" in words
+
+
+def test_a_finding_shows_its_line_and_what_is_known_of_it(make_case: MakeCase) -> None:
+    words = " ".join(printed(make_case(2)).split())
+    assert "ROOT ib_port_error host gpu002, NIC mlx5_0, fatal, 90 % sure, 8 times" in words
+    assert "All ranks of gpu002 report it." in words
+    assert "gpu002.log:400 gpu002:11:12 [0] NCCL WARN NET/IB : mlx5_0:1 Got async" in words
+    assert "mlxlink -d mlx5_0" in words
+    assert "CONSEQUENCE ib_completion_error once gpu001.log:500" in words
+    assert "WARNING host_config_warning once gpu001.log:20" in words
+
+
+def test_a_folder_that_all_files_share_is_said_once(make_case: MakeCase) -> None:
+    shown = printed(make_case(2))
+    assert shown.count("logs") == 1
+    assert "2 files in logs, 2,000 lines of nccl" in " ".join(shown.split())
+
+
+def test_verbose_adds_tables_and_keeps_long_lines_whole(make_case: MakeCase) -> None:
+    case = make_case(3, quote="x" * 300)
+    shown = printed(case, verbose=True)
+    words = " ".join(shown.split())
+    for title in ("Hosts", "Environment that differs", "Benchmarks", "Read"):
+        assert f"\n{title}\n" in shown
+    assert "NCCL_IB_HCA mlx5 gpu[001-002] (2 processes)" in words
+    assert "NCCL_IB_HCA mlx5_0 gpu003 (1 process)" in words
+    assert shown.count("x") > 600
+    assert printed(case).count("x") < 300
+
+
+def test_many_findings_are_counted_not_shown(make_case: MakeCase) -> None:
+    postmortem, evidence = make_case(2)
+    root, echo, warning = postmortem.findings
+    many = replace(postmortem, findings=[root] * 6 + [echo] * 5 + [warning] * 5)
+    shown = printed((many, evidence))
+    assert "and 3 more roots: see --verbose" in shown
+    assert "and 2 more consequences: see --verbose" in shown
+    assert "and 2 more warnings: see --verbose" in shown
+    assert "more" not in printed((many, evidence), verbose=True).replace("more than", "")
+
+
+def test_nothing_from_a_log_is_markup_or_moves_the_cursor(make_case: MakeCase) -> None:
+    shown = printed(make_case(2, quote="[red]\x1b[2J\x07\u202e:smile:"), verbose=True)
+    assert r"[red]\x1b[2J\x07\u202e:smile:" in shown
+    assert "\x1b" not in shown
+
+
+def test_colours_are_for_terminals_only(make_case: MakeCase) -> None:
+    case = make_case(2)
+    assert "\x1b[" not in printed(case)
+    assert "\x1b[1;31m" in printed(case, terminal=True)
+    assert "\x1b[1;31m" not in printed(case, terminal=True, no_color=True)
+
+
+def test_a_job_that_is_well_says_so_and_names_its_warnings(make_case: MakeCase) -> None:
+    postmortem, evidence = make_case(2)
+    warnings = [one for one in postmortem.findings if one.role is Role.WARNING]
+    well = replace(
+        postmortem, verdict=PostmortemVerdict.OK, findings=warnings, isolate=[], story=[]
+    )
+    lines = printed((well, evidence)).splitlines()
+    assert lines[0] == "OK  nothing failed in what was read, 1 warning"
+    assert not any(line.startswith("isolate") for line in lines)
+
+
+def test_a_log_of_something_else_is_not_healthy() -> None:
+    from ncdiag.diagnose.postmortem import diagnose
+
+    evidence = LogEvidence(inputs=[InputSummary(path="web.log", bytes=10, lines=2)])
+    nothing = replace(
+        diagnose(evidence), verdict=PostmortemVerdict.INCONCLUSIVE, findings=[], story=[]
+    )
+    line = printed((nothing, evidence)).splitlines()[0]
+    assert line.startswith("INCONCLUSIVE  nothing of NCCL")
+
+
+def test_a_command_is_never_made_of_what_a_shell_would_run(make_case: MakeCase) -> None:
+    postmortem, evidence = make_case(2)
+    root = postmortem.findings[0]
+    evil = replace(root.suspects[0], name="$(reboot)")
+    shown = printed(
+        (replace(postmortem, findings=[replace(root, suspects=[evil])]), evidence)
+    ).splitlines()
+    assert "next      ssh HOST ibstat" in shown
