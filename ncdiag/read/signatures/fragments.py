@@ -6,6 +6,7 @@ proportion to the line, whatever the line holds.
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from ncdiag.model.finding import FindingClass, Role, Severity
 from ncdiag.read.line import Line
@@ -21,13 +22,13 @@ ONLY_WARN = frozenset({"WARN"})
 
 # "10.0.0.1<4242>", "fe80::1%ib0<4242>", "node7<4242>": the port is no part of the name.
 PEER = r"(?P<peer>[^\s<>]{1,256})(?:<\d{1,5}>)?"
-# A C library's error text, up to a quote, a bracket, a comma or the end.
-ERROR = r"(?P<error>[^\s,(\[\"'][^,(\[\"']{0,119}?)(?=\s*(?:[,(\[\"']|\.?\s*$))"
+# A C library's error text, up to a quote, a bracket, a comma, its number or the end.
+ERROR = r"(?P<error>[^\s:,(\[\"'][^,(\[\"']{0,119}?)(?=\s{0,8}(?:[,(\[\"']|errno \d|\.?\s{0,8}$))"
 # "(28)" after such a text.
-ERRNO = r"(?:\s*\((?P<errno>\d{1,4})\))?"
+ERRNO = r"(?: ?\((?P<errno>\d{1,4})\))?"
 POINTER = r"(?:0x)?[0-9a-fA-F]{1,16}"
 
-_RETRYING = re.compile(r",\s*retrying\b|retrying \(\d")
+_RETRYING = re.compile(r"\bretrying\b")
 
 
 def signature(
@@ -68,6 +69,12 @@ def signature(
     )
 
 
+# A row for what only echoes a fault.
+echo = partial(signature, role=Role.CONSEQUENCE, severity=Severity.INFO)
+# A row for what the job lives with.
+caution = partial(signature, role=Role.WARNING, severity=Severity.DEGRADED)
+
+
 def chain(*steps: Refine) -> Refine:
     """One refinement of several; the first that refuses ends it."""
 
@@ -103,5 +110,14 @@ def elsewhere(location: str) -> Refine:
 
     def refined(values: dict[str, str], line: Line) -> dict[str, str] | None:
         return None if line.location and unwanted.search(line.location) else values
+
+    return refined
+
+
+def renamed(**names: str) -> Refine:
+    """Give captured values other names."""
+
+    def refined(values: dict[str, str], _line: Line) -> dict[str, str] | None:
+        return {names.get(name, name): value for name, value in values.items()}
 
     return refined

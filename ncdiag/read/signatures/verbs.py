@@ -17,12 +17,14 @@ from ncdiag.read.signatures.fragments import (
 
 _HCA = r"(?P<hca>[^\s:]{1,64})(?::\d{1,3})?"
 # "NET/IB : mlx5_0:1 Got async event : ", "NET/IB : mlx5_0:1 async fatal event on QP (0x..): ".
+_DEVICE = rf"NET/[\w/]{{1,24}} ?: (?:{_HCA} )?"
 _ASYNC = (
-    rf"(?:NET/[\w/]{{1,24}} ?: (?:{_HCA} )?)?"
-    r"(?:Got (?:non-fatal )?async event ?:|async fatal event(?: on \w{1,8} \([^)]{1,40}\))? ?:) "
+    rf"(?:{_DEVICE})?(?:Got (?:non-fatal |error )?async (?:error )?event ?:|async fatal event ?:) "
 )
+# "on QP (0x7f..) qpn=77 handle=1 state=6: ", "on SRQ, unused for now (0x7f..): ".
 _ASYNC_ON_QUEUE = (
-    rf"(?:NET/[\w/]{{1,24}} ?: (?:{_HCA} )?)?async fatal event on \w{{1,8}} \([^)]{{1,40}}\) ?: "
+    rf"(?:{_DEVICE})?async fatal event on (?P<d_queue>QP|CQ|SRQ|WQ)\b[^():]{{0,40}}\([^)]{{1,40}}\)"
+    r"(?P<d_state>[^:]{0,200}): "
 )
 # Names of ibv_event_type_str().
 _QUEUE_EVENTS = (
@@ -63,7 +65,7 @@ _EVENTS = (
         near_miss="NET/IB : mlx5_3:1 Got async event : LID change",
         source="transport/net_ib.cc",
         versions="up to 2.22 without or with the port, 2.23.4 and later as non-fatal",
-        further=("async fatal event",),
+        further=("async error event", "async fatal event"),
     ),
     signature(
         "ib-port-active",
@@ -75,6 +77,7 @@ _EVENTS = (
         source="transport/net_ib.cc",
         role=Role.WARNING,
         severity=Severity.DEGRADED,
+        further=("async error event",),
         constants={"d_recovered": "yes"},
     ),
     signature(
@@ -99,7 +102,7 @@ _EVENTS = (
         sample="NET/IB : mlx5_3:1 async fatal event: local catastrophic error",
         near_miss="NET/IB : mlx5_3:1 async fatal event: local work queue catastrophic error",
         source="transport/net_ib.cc",
-        further=("async fatal event",),
+        further=("async error event", "async fatal event"),
     ),
     signature(
         "ib-queue-event",
@@ -109,14 +112,15 @@ _EVENTS = (
         sample="NET/IB : Got async event : local access violation work queue error",
         near_miss="NET/IB : Got async event : communication established",
         source="transport/net_ib.cc",
-        further=("async fatal event",),
+        further=("async error event", "async fatal event"),
     ),
     signature(
         "ib-queue-fatal",
         C.IB_QP_FATAL_EVENT,
         "async fatal event on",
         rf"{_ASYNC_ON_QUEUE}(?P<event>[^()\s][^()]{{0,80}})",
-        sample="NET/IB : mlx5_3:1 async fatal event on QP (0x7f0c11d0a2b0): last WQE reached",
+        sample="NET/IB : mlx5_3:1 async fatal event on QP (0x7f0c11d0a2b0) qpn=771 handle=9 "
+        "send_cq=1 recv_cq=1 state=6 sq_psn=11 rq_psn=12: invalid request local work queue error",
         near_miss="NET/IB : mlx5_3:1 async fatal event: local catastrophic error",
         source="transport/net_ib.cc",
         versions="2.23.4 and later",
