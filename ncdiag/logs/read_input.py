@@ -76,7 +76,7 @@ def _read_stream(
         reading: Opened = peeked
     else:
         reading = careful
-    reader = LogReader(job.name)
+    reader = LogReader(job.name, brief=not job.every_line)
     length = job.size if job.stop is None else job.stop - job.start
     selection = Selection(
         reader,

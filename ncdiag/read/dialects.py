@@ -1,47 +1,13 @@
 """Which readers there are."""
 
 import importlib
-import re
 from collections.abc import Iterable
 from typing import Any
 
-from ncdiag.model.log import Place, Speaker
 from ncdiag.read.document import Document
-from ncdiag.read.line import Line, LineReader
+from ncdiag.read.line import LineReader
+from ncdiag.read.recall import Recall
 from ncdiag.read.signatures.reader import SignatureReader
-
-_BARE = re.compile(
-    r"([^\s:\[\]]+):(\d+):\d+ (?:\[(-?\d+)\] )?(?:(\S+:\d+) (?:\(([^)]*)\) )?)?"
-    r"NCCL (WARN|INFO|TRACE|CALL|ABORT) "
-)
-
-
-class _PlainPeeler:
-    """Understands the library's own prefix and no wrapper."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def feed(self, raw: bytes, number: int) -> Iterable[Line]:
-        text = raw.decode(errors="replace").rstrip("\r")
-        place = Place(self._path, number)
-        if not (found := _BARE.search(text)):
-            return [Line(text=text, place=place, shown=text)]
-        host, pid, device, location, function, level = found.groups()
-        return [
-            Line(
-                text=text[found.end() :],
-                place=place,
-                shown=text[found.start() :],
-                speaker=Speaker(host=host, pid=pid, device=device),
-                level=level,
-                location=location,
-                function=function,
-            )
-        ]
-
-    def finish(self) -> Iterable[Line]:
-        return ()
 
 
 def _optional(module: str, name: str) -> Any:
@@ -49,11 +15,6 @@ def _optional(module: str, name: str) -> Any:
         return getattr(importlib.import_module(module), name)
     except (ModuleNotFoundError, AttributeError):
         return None
-
-
-def peeler(path: str) -> Any:
-    """What takes the wrappers off the lines of ``path``."""
-    return (_optional("ncdiag.read.peel", "Peeler") or _PlainPeeler)(path)
 
 
 def line_readers() -> list[LineReader]:
@@ -71,6 +32,12 @@ def line_readers() -> list[LineReader]:
         if made := _optional(module, name):
             readers.append(made())
     return readers
+
+
+def recall(readers: Iterable[LineReader]) -> Recall:
+    """What knows the events that the signature table gave."""
+    table = next(reader for reader in readers if isinstance(reader, SignatureReader))
+    return Recall(table.rows, table.events)
 
 
 def document(head: bytes, path: str) -> Document | None:

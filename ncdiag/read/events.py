@@ -20,19 +20,13 @@ class EventLog:
     def __init__(self) -> None:
         self._events: dict[tuple[object, ...], Event] = {}
         self._forms: dict[str, list[Event]] = {}
-        self._processes: dict[tuple[str, object, object], list[Event]] = {}
+        self._processes: dict[tuple[str, str], list[Event]] = {}
 
     def add(self, event: Event) -> Event:
         """Keep ``event``, or count it on another; returns the one that is kept."""
-        key = (
-            event.class_name,
-            event.form,
-            event.speaker,
-            tuple(event.attributes.items()),
-            tuple(event.details.items()),
-            event.ranks,
-        )
-        known = self._events.get(key) or self.stand_in(event)
+        key = _key(event)
+        process = _process(event)
+        known = self._events.get(key) or self.full(event.form, process)
         if known is not None:
             known.count += event.count
             known.last = event.last or event.place
@@ -41,16 +35,23 @@ class EventLog:
             event.text = event.text[:_TEXT_LIMIT] + "..."
         self._events[key] = event
         self._forms.setdefault(event.form, []).append(event)
-        self._processes.setdefault(_process(event), []).append(event)
+        self._processes.setdefault((event.form, process), []).append(event)
         return event
 
-    def stand_in(self, event: Event) -> Event | None:
-        """The event that counts for ``event`` too where no more like it are kept."""
-        form = self._forms.get(event.form, [])
-        own = self._processes.get(_process(event), [])
-        full = len(form) >= PER_FORM or (len(form) >= _RESERVE and len(self._events) >= IN_ALL)
-        if full or len(own) >= PER_PROCESS:
-            return own[0] if own else form[0]
+    def kept(self, event: Event) -> Event:
+        """The event that ``event``, added before, is counted on."""
+        known = self._events.get(_key(event)) or self.full(event.form, _process(event))
+        return known or event
+
+    def full(self, form: str, process: str) -> Event | None:
+        """The event that counts for others of ``process`` too, once no more of them are kept."""
+        own = self._processes.get((form, process))
+        alike = self._forms.get(form)
+        if alike is None:
+            return None
+        full = len(alike) >= PER_FORM or (len(alike) >= _RESERVE and len(self._events) >= IN_ALL)
+        if full or (own and len(own) >= PER_PROCESS):
+            return own[0] if own else alike[0]
         return None
 
     def all(self) -> Iterator[Event]:
@@ -58,6 +59,18 @@ class EventLog:
         return iter(self._events.values())
 
 
-def _process(event: Event) -> tuple[str, object, object]:
+def _key(event: Event) -> tuple[object, ...]:
+    return (
+        event.class_name,
+        event.form,
+        event.speaker,
+        tuple(event.attributes.items()),
+        tuple(event.details.items()),
+        event.ranks,
+    )
+
+
+def _process(event: Event) -> str:
     speaker = event.speaker
-    return event.form, speaker.host or speaker.address, speaker.pid or speaker.label
+    host, pid = speaker.host or speaker.address, speaker.pid or speaker.label
+    return f"{host}:{pid}"

@@ -1,61 +1,78 @@
 """One input's lines, without their wrappers, handed to the readers of every dialect."""
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+import re
+from collections.abc import Sequence
 
 from ncdiag.model.log import InputSummary, LogEvidence, Place
-from ncdiag.read.dialects import line_readers, peeler
+from ncdiag.read.dialects import line_readers, recall
 from ncdiag.read.line import Line, LineReader
+from ncdiag.read.peel import Peeler
 
 # Wrappers that prove a host speaks, beside the library's own prefix.
 _HOST_ORIGINS = frozenset({"kernel", "syslog", "journald", "pdsh", "fabric-manager"})
+_START = b"Init START"
 _TAIL = 16
-
-
-class Peeler(Protocol):
-    """Takes wrappers off raw lines; may hold a line back until it knows that it is whole."""
-
-    def feed(self, raw: bytes, number: int) -> Iterable[Line]:
-        """The records that are complete with this line."""
-
-    def finish(self) -> Iterable[Line]:
-        """What was held back."""
+_MOST_PLANS = 4096
+_TIMED = re.compile(rb"\d\d:\d\d:\d\d")
+_FARTHEST_TIME = 400
 
 
 class LogReader:
-    """Reads the lines of one input: some or all of them, in order."""
+    """Reads the lines of one input: some or all of them, in order.
 
-    def __init__(self, path: str, readers: Sequence[LineReader] | None = None) -> None:
+    ``needles`` are what some reader wants to see the lines of; ``facts`` likewise, but worth less
+    once they repeat what is known. While ``open``, the next line is wanted whatever it contains.
+    ``learned`` counts facts that were new, ``starts`` the communicators that started.
+    """
+
+    def __init__(self, path: str, *, brief: bool = False) -> None:
         self._path = path
-        self._peeler: Peeler = peeler(path)
-        self._readers = list(line_readers() if readers is None else readers)
-        self._wanted: dict[bytes, list[int]] = {}
-        for index, reader in enumerate(self._readers):
+        self._peeler = Peeler(path)
+        self._readers = line_readers()
+        self._wanted: dict[bytes, list[LineReader]] = {}
+        for reader in self._readers:
             for needle in reader.needles | reader.facts:
-                self._wanted.setdefault(needle, []).append(index)
+                self._wanted.setdefault(needle, []).append(reader)
         always = (reader.needles - reader.facts for reader in self._readers)
         self.needles = frozenset[bytes]().union(*always)
         self.facts = frozenset(self._wanted) - self.needles
         self.open = False
-        self.learned = 0
         self.starts = 0
-        self._pending: dict[int, tuple[bytes, Sequence[bytes]]] = {}
-        self._evidence = LogEvidence()
+        self._brief = brief
+        self._recall = recall(self._readers)
+        self._plans: dict[Sequence[bytes], list[LineReader]] = {}
+        self._open: list[LineReader] = []
+        self._pending: dict[int, tuple[bytes, tuple[bytes, ...]]] = {}
+        self._hosts: dict[str, Place] = {}
         self._end: Place | None = None
         self._clock_end: Place | None = None
 
-    def take(self, raw: bytes, number: int, hits: Sequence[bytes]) -> None:
+    @property
+    def learned(self) -> int:
+        """How many facts were new."""
+        return sum(getattr(reader, "learned", 0) for reader in self._readers)
+
+    def take(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> None:
         """Read a line without its line end; ``hits`` are the needles it contains."""
+        if self._brief and hits and not self.open and self._recall.counts(raw, number, hits):
+            return
         self._pending[number] = (raw, hits)
-        for line in self._peeler.feed(raw, number):
+        lines = list(self._peeler.feed(raw, number))
+        for line in lines:
             self._read(line)
-        self.open = any(reader.open for reader in self._readers)
+        if self._brief and len(lines) == 1 and lines[0].place.line == number:
+            self._recall.learn(lines[0])
+
+    def edge(self) -> None:
+        """From here on every line is read in full: the input ends soon."""
+        self._brief = False
 
     def finish(self) -> LogEvidence:
         """All that was read; called once, after the last line."""
         for line in self._peeler.finish():
             self._read(line)
-        evidence = self._evidence
+        self._recall.finish(self._place)
+        evidence = LogEvidence(hosts=self._hosts)
         kinds: set[str] = set()
         for reader in self._readers:
             reader.finish(evidence)
@@ -67,28 +84,49 @@ class LogReader:
         evidence.inputs.append(InputSummary(path=self._path, kinds=sorted(kinds)))
         return evidence
 
+    def _place(self, raw: bytes, number: int) -> Place:
+        """The place of a line that was only counted, with its time if it has one."""
+        if _TIMED.search(raw, 0, _FARTHEST_TIME):
+            peeler = Peeler(self._path)
+            lines = [*peeler.feed(raw, number), *peeler.finish()]
+            return lines[0].place if lines else Place(self._path, number)
+        return Place(self._path, number)
+
     def _read(self, line: Line) -> None:
         """Note what any line tells and hand it to those who want it."""
         hits = self._hits(line)
-        if line.text.strip():
+        if line.text and not line.text.isspace():
             self._end = line.place
         if line.place.time:
             self._clock_end = line.place
         host = line.speaker.host
-        if host and (line.level or line.origin in _HOST_ORIGINS):
-            self._evidence.hosts.setdefault(host, line.place)
-        wanted = {index for hit in hits for index in self._wanted.get(hit, ())}
-        for index, reader in enumerate(self._readers):
-            if index in wanted or reader.open:
-                reader.read(line, hits)
+        if host and host not in self._hosts and (line.level or line.origin in _HOST_ORIGINS):
+            self._hosts[host] = line.place
+        if _START in hits:
+            self.starts += 1
+        plan = self._plans.get(hits)
+        if plan is None:
+            wanted = [reader for hit in hits for reader in self._wanted.get(hit, ())]
+            plan = [reader for reader in self._readers if reader in wanted]
+            if len(self._plans) < _MOST_PLANS:
+                self._plans[hits] = plan
+        if self._open:
+            plan = [reader for reader in self._readers if reader in plan or reader in self._open]
+        for reader in plan:
+            reader.read(line, hits)
+        if plan:
+            self._open = [reader for reader in plan if reader.open]
+            self.open = bool(self._open)
 
-    def _hits(self, line: Line) -> Sequence[bytes]:
+    def _hits(self, line: Line) -> tuple[bytes, ...]:
         """The needles of the raw line; searched anew where a record is joined from several."""
         number = line.place.line
-        for old in [held for held in self._pending if held < number]:
-            del self._pending[old]
-        raw, hits = self._pending.get(number, (b"", ()))
-        text = line.text.encode(errors="replace")
-        if text[-_TAIL:] in raw:
+        pending = self._pending
+        raw, hits = pending.get(number, (b"", ()))
+        if len(pending) > 1 or number not in pending:
+            for old in [held for held in pending if held < number]:
+                del pending[old]
+        if line.text[-_TAIL:].encode(errors="replace") in raw:
             return hits
-        return [needle for needle in self._wanted if needle in text]
+        text = line.text.encode(errors="replace")
+        return tuple(needle for needle in self._wanted if needle in text)

@@ -8,9 +8,9 @@ from ncdiag.read.scan import Scanner
 # The ends of a large input are read whatever they contain.
 _EDGE_BYTES = 16 << 10
 # Calls of collectives are read where a job begins and where it ends, not the millions between.
-_FIRST_CALLS_BYTES = 64 << 20
+_FIRST_CALLS_BYTES = 8 << 20
 _LAST_CALLS_BYTES = 8 << 20
-_CALL = b"opCount"
+_CALLS = frozenset({b": opCount ", b"[nranks=", b"NCCL CALL "})
 # How much is looked through before it is decided anew which needles are worth looking for.
 _SPAN_BYTES = 256 << 10
 
@@ -126,7 +126,7 @@ class Selection:
         known = self._scanners.get((facts, calls))
         if known is None:
             needles = self._reader.needles | (self._reader.facts if facts else frozenset())
-            wanted = [needle for needle in needles if calls or _CALL not in needle]
+            wanted = needles if calls else needles - _CALLS
             known = self._scanners[facts, calls] = Scanner(wanted, self._engine)
         return known
 

@@ -15,11 +15,11 @@ class SignatureReader:
     """Turns lines that match a row into events; the first matching row of a class wins."""
 
     def __init__(self, rows: Iterable[Signature]) -> None:
-        self._rows: dict[bytes, list[tuple[int, Signature]]] = {}
+        self.rows: dict[bytes, list[tuple[int, Signature]]] = {}
         for place, row in enumerate(rows):
             for needle in dict.fromkeys((row.needle, *row.further)):
-                self._rows.setdefault(needle.encode(), []).append((place, row))
-        self.needles = frozenset(self._rows)
+                self.rows.setdefault(needle.encode(), []).append((place, row))
+        self.needles = frozenset(self.rows)
         self.facts: frozenset[bytes] = frozenset()
         self.events = EventLog()
 
@@ -30,7 +30,7 @@ class SignatureReader:
 
     def read(self, line: Line, hits: Sequence[bytes]) -> None:
         """Keep an event for each class that has a matching row."""
-        wanted = {place: row for hit in hits for place, row in self._rows.get(hit, ())}
+        wanted = {place: row for hit in hits for place, row in self.rows.get(hit, ())}
         seen: set[str] = set()
         for place in sorted(wanted):
             row = wanted[place]
