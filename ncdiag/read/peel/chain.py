@@ -23,7 +23,10 @@ _LASTING = frozenset({"[n]", "n:", "n tab", "file:"})
 _NAMED = {"host:": "host", "service": "label"}
 # Launchers number processes so, and editors lines.
 _NUMBERS = frozenset({"[n]", "n:"})
+# Columns of numbers are no numbers of lines.
+_ONCE = frozenset({"n", "n:text", "n|"})
 _MOST_NAMES = 4096
+_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
 _PID_MAX = 1 << 22
 _ORIGINS = (
     (
@@ -114,7 +117,7 @@ def _rows(
     prefix, known = _known(text, at)
     while not known and len(rows) < _MOST:
         step = next(matching(text, at), None)
-        if step is None:
+        if step is None or (step[0].name in _ONCE and any(row is step[0] for row, _ in rows)):
             break
         rows.append(step)
         at = step[1].end()
@@ -166,9 +169,11 @@ def _apply(chain: Chain, row: Wrapper, found: re.Match[str], memory: Memory) -> 
     if label and row.name in _NUMBERS:
         label = memory.label(row.name, label)
     said = chain.speaker
-    rank = values.get("rank")
+    rank, host = values.get("rank"), values.get("host")
+    if host and _ADDRESS.fullmatch(host):
+        values["address"], host = host, None
     chain.speaker = said._replace(
-        host=values.get("host") or said.host,
+        host=host or said.host,
         pid=values.get("pid") or _thread(values) or said.pid,
         rank=int(rank) if rank else said.rank,
         label=label or said.label,

@@ -19,10 +19,10 @@ _WORTH = re.compile(r"NCCL|ProcessGroup|NVRM|[Ee]rror|\[rank\d|Traceback|Xid")
 
 
 def decode(raw: bytes) -> str:
-    """The text of a raw line, without its line end and NUL bytes."""
+    """The text of a raw line, without its line end, byte order mark and NUL bytes."""
     if len(raw) > LONGEST:
         raw = raw[:LONGEST]
-    text = raw.decode("utf-8", "replace").rstrip("\r\n")
+    text = raw.decode("utf-8", "replace").rstrip("\r\n").removeprefix("\ufeff")
     return text.replace("\0", "") if "\0" in text else text
 
 

@@ -40,6 +40,8 @@ _ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
 _CUT = re.compile(
     rf'\{{.{{0,2000}}?"(?:{"|".join(_TEXTS)})" ?: ?"((?:[^"\\]|\\.)*)', re.ASCII | re.DOTALL
 )
+# Halves of a pair of escapes, which msgspec refuses.
+_HALF = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}", re.ASCII)
 # The Docker daemon breaks longer lines into pieces of this size.
 _DOCKER_PIECE = 16_000
 _MOST_LINES = 1000
@@ -93,7 +95,7 @@ def _cut(body: str, base: Chain) -> Collected | None:
     found = _CUT.match(body)
     if not found:
         return None
-    text = found[1]
+    text = _HALF.sub("?", found[1])
     try:
         text = msgspec.json.decode(f'"{text}"', type=str)
     except msgspec.DecodeError:

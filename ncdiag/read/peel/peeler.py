@@ -159,18 +159,17 @@ class Peeler:
     ) -> Iterator[Line]:
         """``whole``, or what was kept under ``key`` and ``rest`` after it."""
         kept = self._partial.pop(key, None)
-        if kept and (number - kept.last > _PIECES_APART or len(kept.text) > clean.LONGEST):
+        if kept and (number - kept.last > _PIECES_APART or len(kept.text) >= clean.LONGEST):
             yield from self._records(kept.text, kept.number, kept.base, whole=True)
             kept = None
         if kept is None:
             kept = _Partial(whole, number, number, base)
         else:
-            kept.text, kept.last = kept.text + rest, number
+            kept.text, kept.last = (kept.text + rest)[: clean.LONGEST], number
         if partial and len(self._partial) < _MOST_STREAMS:
             self._partial[key] = kept
         else:
-            text = kept.text[: clean.LONGEST]
-            yield from self._records(text, kept.number, kept.base, whole=True)
+            yield from self._records(kept.text, kept.number, kept.base, whole=True)
 
     def _line(self, text: str, end: int, number: int, found: Chain) -> Line:
         speaker, prefix, origin = found.speaker, found.prefix, found.origin

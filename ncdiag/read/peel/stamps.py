@@ -101,6 +101,8 @@ def only_time(text: str) -> bool:
     """Whether ``text`` is nothing but a time stamp in some format, not numbers in columns."""
     if len(text) > LONGEST or "   " in text or _NO_STAMP.search(text):
         return False
+    if len(text.split()) > 1 and not any(form.search(text) for form in _FORMS):
+        return False
     return all(_NAMES.fullmatch(word) for word in _WORD.findall(text))
 
 

@@ -6,6 +6,7 @@ they cut off, and a width at which one input ends line after line. All doubt joi
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 _NARROWEST, _WIDEST = 72, 512
@@ -143,7 +144,7 @@ class Joiner:
         width = len(self._waiting[0].text)
         cut = {
             _DIGITS.sub("0", raw.text)
-            for raw, after in zip(self._waiting, self._waiting[1:], strict=False)
+            for raw, after in pairwise(self._waiting)
             if len(raw.text) == width
             and after.number == raw.number + 1
             and self._begins(raw.text)
