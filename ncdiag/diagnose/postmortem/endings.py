@@ -19,6 +19,9 @@ _NO_CALLS = _ENDINGS | {
     C.OOM_KILL,
 }
 
+# Codes of a process that was killed, rather than one that gave a code of its own.
+_KILLED = frozenset({"-9", "137"})
+
 
 def after_failed_call(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
     """The failed call after which every process of ``draft`` ended, if each had one.
@@ -30,12 +33,25 @@ def after_failed_call(draft: Draft, drafts: list[Draft], case: Case) -> Draft | 
     calls = [d for d in drafts if d is not draft and d.class_ not in _NO_CALLS and _failure(d)]
     causes = {id(event): _cause(event, calls, case) for event in draft.strong}
     standing = [event for event in draft.strong if causes[id(event)] is None]
+    if draft.class_ is C.PROCESS_DIED:
+        standing = [event for event in standing if not _exited(event)] or standing
     if standing:
         draft.standing = standing
         if draft.first not in standing:
             draft.first = standing[0]
         return None
     return next(iter(causes.values()))
+
+
+def is_bare_exit(draft: Draft) -> bool:
+    """Whether a launcher only says that a task exited, with a code of its own."""
+    if draft.class_ is not C.PROCESS_DIED:
+        return False
+    return all(_exited(event) for event in draft.accusing)
+
+
+def _exited(event: Event) -> bool:
+    return event.attributes.get("exitcode", "137") not in _KILLED
 
 
 def _failure(draft: Draft) -> bool:

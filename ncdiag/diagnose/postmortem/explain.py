@@ -10,7 +10,11 @@ from ncdiag.diagnose.postmortem.cascade import cascade
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import Tier
 from ncdiag.diagnose.postmortem.draft import Draft, role_of
-from ncdiag.diagnose.postmortem.endings import after_failed_call, killed_for_memory
+from ncdiag.diagnose.postmortem.endings import (
+    after_failed_call,
+    is_bare_exit,
+    killed_for_memory,
+)
 from ncdiag.diagnose.postmortem.pointing import local_hardware, points_at
 from ncdiag.diagnose.postmortem.recovery import recovered
 from ncdiag.diagnose.postmortem.scheduled import after_the_end, ended_early
@@ -29,7 +33,7 @@ _TIMEOUTS = frozenset({C.TORCH_WATCHDOG_TIMEOUT, C.TORCH_WATCHDOG_STUCK, C.RAS_M
 def explain(drafts: list[Draft], case: Case) -> None:
     """Give every draft its final role."""
     for draft in drafts:
-        if draft.root and recovered(draft, case):
+        if draft.root and recovered(draft, drafts, case):
             draft.role = Role.WARNING
     for rule in _RULES:
         for draft in sorted(drafts, key=lambda d: order(d, case), reverse=True):
@@ -106,11 +110,17 @@ def _lost_store(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
 
 
 def _reported(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
-    """An agent's report stands only where it alone speaks of the failure."""
-    if draft.class_ is not C.ELASTIC_WORKER_FAILED:
+    """A report of who launched it stands only where it alone speaks of the failure.
+
+    Of two reports, that of the agent knows the worker, and that of the scheduler only the agent.
+    """
+    agent = draft.class_ is C.ELASTIC_WORKER_FAILED
+    if not agent and not is_bare_exit(draft):
         return None
-    others = (other for other in roots(drafts, case) if other is not draft)
-    return next((other for other in others if other.tier < Tier.RESULT), None)
+    for other in roots(drafts, case):
+        if other is not draft and other.tier < Tier.RESULT and not (agent and is_bare_exit(other)):
+            return other
+    return None
 
 
 _RULES: tuple[Rule, ...] = (

@@ -87,8 +87,10 @@ def _repeated(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
     if draft.role is Role.WARNING and draft.class_ is not C.NVSWITCH_NONFATAL:
         return []
     hosts = hosts_of(draft.accusing, case)
-    if draft.class_ in _SHARED_WHEN_SEVERAL and len(hosts) > 1:
-        return []
+    if draft.class_ in _SHARED_WHEN_SEVERAL:
+        alike = (other for other in drafts if other.class_ is draft.class_)
+        if len({host for other in alike for host in hosts_of(other.accusing, case)}) > 1:
+            return []
     return [h for h in hosts if _again(draft, h, case) or _kernel_agrees(draft, h, drafts, case)]
 
 
@@ -215,6 +217,13 @@ def _by_nvlink(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
     return hosts_of(fatal, case) if draft.role is not Role.WARNING else []
 
 
+def _by_disk(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+    """A host's own disk that fails repeatedly; a file system that several use accuses no host."""
+    if any(event.details.get("scope") != "disk" for event in draft.accusing):
+        return []
+    return _repeated(draft, drafts, case)
+
+
 def _by_scheduler(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
     """A node that the scheduler lost, if anything else speaks against it."""
     lost = [e for e in draft.accusing if "NODE" in e.attributes.get("reason", "").upper()]
@@ -230,5 +239,6 @@ _SPECIAL: dict[C, Callable[[Draft, Drafts, Case], list[str]]] = {
     C.GPU_MEMORY_ERROR: _by_memory,
     C.NVLINK_ERROR: _by_nvlink,
     C.JOB_CANCELLED: _by_scheduler,
+    C.STORAGE_ERROR: _by_disk,
     **dict.fromkeys(_POINTING, _by_peers),
 }

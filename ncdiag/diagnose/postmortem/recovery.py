@@ -4,6 +4,7 @@ from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.timeline import last_place
 from ncdiag.model.finding import FindingClass as C
+from ncdiag.model.finding import Role
 from ncdiag.model.log import Event
 
 # Steps of a start-up that are tried again, or done without.
@@ -24,11 +25,21 @@ _RETRIED = frozenset(
 )
 
 
-def recovered(draft: Draft, case: Case) -> bool:
+def recovered(draft: Draft, drafts: list[Draft], case: Case) -> bool:
     """Whether every process that failed so went on to complete its start-up."""
+    if draft.class_ is C.STORAGE_ERROR:
+        return _ran_on(draft, drafts, case)
     if draft.class_ not in _RETRIED:
         return False
     return all(_went_on(event, case) for event in draft.strong)
+
+
+def _ran_on(draft: Draft, drafts: list[Draft], case: Case) -> bool:
+    """Whether there is a run, and nothing else in it failed."""
+    run = case.evidence.processes or case.evidence.benchmarks
+    return bool(run) and not any(
+        other.role is not Role.WARNING for other in drafts if other.class_ is not draft.class_
+    )
 
 
 def _went_on(event: Event, case: Case) -> bool:

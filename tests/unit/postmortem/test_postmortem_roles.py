@@ -1,9 +1,13 @@
 """Causes and echoes: which draft stands as a root."""
 
+from typing import Any
+
 import pytest
 
 
-def test_a_transfer_that_points_at_a_host_with_a_crash_follows_from_it(bench, post, names):
+def test_a_transfer_that_points_at_a_host_with_a_crash_follows_from_it(
+    bench: Any, post: Any, names: Any
+) -> None:
     answer = post(
         bench.event("ib_completion_error", "b", pid="1", peer="a", status="12"),
         bench.event("process_crash", "a", pid="7", signal="11"),
@@ -12,7 +16,9 @@ def test_a_transfer_that_points_at_a_host_with_a_crash_follows_from_it(bench, po
     assert names.of(answer, "ib_completion_error").role == "consequence"
 
 
-def test_a_transfer_that_points_elsewhere_stays_a_root_after_the_surer_one(bench, post, names):
+def test_a_transfer_that_points_elsewhere_stays_a_root_after_the_surer_one(
+    bench: Any, post: Any, names: Any
+) -> None:
     answer = post(
         bench.event("ib_completion_error", "b", pid="1", peer="c", status="12"),
         bench.event("process_crash", "a", pid="7", signal="11"),
@@ -20,7 +26,9 @@ def test_a_transfer_that_points_elsewhere_stays_a_root_after_the_surer_one(bench
     assert names.roots(answer) == ["process_crash", "ib_completion_error"]
 
 
-def test_an_exception_after_a_failed_call_of_its_process_follows_from_it(bench, post, names):
+def test_an_exception_after_a_failed_call_of_its_process_follows_from_it(
+    bench: Any, post: Any, names: Any
+) -> None:
     answer = post(
         bench.event("ib_completion_error", "b", pid="1", peer="a", status="12"),
         bench.event("application_exception", "b", pid="1", exception="RuntimeError"),
@@ -28,7 +36,9 @@ def test_an_exception_after_a_failed_call_of_its_process_follows_from_it(bench, 
     assert names.roots(answer) == ["ib_completion_error"]
 
 
-def test_an_exception_before_the_failed_call_of_another_process_is_the_root(bench, post, names):
+def test_an_exception_before_the_failed_call_of_another_process_is_the_root(
+    bench: Any, post: Any, names: Any
+) -> None:
     answer = post(
         bench.event("application_exception", rank=3, exception="ValueError"),
         bench.event("cuda_error", rank=1, error="unspecified launch failure"),
@@ -36,7 +46,9 @@ def test_an_exception_before_the_failed_call_of_another_process_is_the_root(benc
     assert names.roots(answer)[0] == "application_exception"
 
 
-def test_the_exception_that_nothing_preceded_speaks_for_all(bench, post, names):
+def test_the_exception_that_nothing_preceded_speaks_for_all(
+    bench: Any, post: Any, names: Any
+) -> None:
     answer = post(
         bench.event("cuda_error", rank=1, error="unknown error"),
         bench.event("application_exception", rank=1, exception="RuntimeError"),
@@ -47,7 +59,9 @@ def test_the_exception_that_nothing_preceded_speaks_for_all(bench, post, names):
     assert finding.attributes["exception"] == "KeyError"
 
 
-def test_an_exception_of_a_neighbour_explains_a_closed_connection_before_it(bench, post, names):
+def test_an_exception_of_a_neighbour_explains_a_closed_connection_before_it(
+    bench: Any, post: Any, names: Any
+) -> None:
     answer = post(
         bench.event("socket_closed_by_peer", "a", label="0", peer="b"),
         bench.event("application_exception", label="3", exception="std::bad_alloc"),
@@ -55,7 +69,9 @@ def test_an_exception_of_a_neighbour_explains_a_closed_connection_before_it(benc
     assert names.roots(answer) == ["application_exception"]
 
 
-def test_an_exception_of_the_process_that_lost_its_peer_is_an_echo_too(bench, post, names):
+def test_an_exception_of_the_process_that_lost_its_peer_is_an_echo_too(
+    bench: Any, post: Any, names: Any
+) -> None:
     answer = post(
         bench.event("socket_closed_by_peer", "a", label="0", peer="b"),
         bench.event("application_exception", label="0", exception="RuntimeError"),
@@ -75,7 +91,9 @@ def test_an_exception_of_the_process_that_lost_its_peer_is_an_echo_too(bench, po
         "xid_followup",
     ],
 )
-def test_an_echo_is_a_root_of_low_confidence_only_when_alone(bench, post, names, echo):
+def test_an_echo_is_a_root_of_low_confidence_only_when_alone(
+    bench: Any, post: Any, names: Any, echo: Any
+) -> None:
     alone = post(bench.event(echo, "a", pid="1"))
     assert names.roots(alone) == [echo]
     assert alone.findings[0].confidence < 0.5
@@ -83,7 +101,7 @@ def test_an_echo_is_a_root_of_low_confidence_only_when_alone(bench, post, names,
     assert names.roots(explained) == ["oom_kill"]
 
 
-def test_of_several_echoes_the_clearest_stands(bench, post, names):
+def test_of_several_echoes_the_clearest_stands(bench: Any, post: Any, names: Any) -> None:
     answer = post(
         bench.event("terminated_by_launcher", signal="15"),
         bench.event("comm_aborted", "a", pid="1"),
@@ -92,7 +110,9 @@ def test_of_several_echoes_the_clearest_stands(bench, post, names):
     assert names.roots(answer) == ["remote_error"]
 
 
-def test_a_reset_connection_is_an_echo_and_a_timed_out_one_is_not(bench, post, names):
+def test_a_reset_connection_is_an_echo_and_a_timed_out_one_is_not(
+    bench: Any, post: Any, names: Any
+) -> None:
     reset = {"role": "consequence", "severity": "info"}
     answer = post(
         bench.event("socket_error", "a", pid="1", peer="b", error="Connection reset", **reset),
@@ -104,7 +124,9 @@ def test_a_reset_connection_is_an_echo_and_a_timed_out_one_is_not(bench, post, n
     assert answer.findings[0].confidence > 0.5
 
 
-def test_a_text_that_says_little_gives_way_to_one_that_says_what(bench, post, names):
+def test_a_text_that_says_little_gives_way_to_one_that_says_what(
+    bench: Any, post: Any, names: Any
+) -> None:
     answer = post(
         bench.event("unhandled_system_error", "a", pid="1"),
         bench.event("invalid_usage", "a", pid="1"),
@@ -113,7 +135,7 @@ def test_a_text_that_says_little_gives_way_to_one_that_says_what(bench, post, na
     assert names.roots(answer) == ["shm_no_space"]
 
 
-def test_of_two_texts_that_say_little_one_stands(bench, post, names):
+def test_of_two_texts_that_say_little_one_stands(bench: Any, post: Any, names: Any) -> None:
     answer = post(
         bench.event("unhandled_system_error", "a", pid="1"),
         bench.event("internal_error", "b", pid="1"),
@@ -121,7 +143,7 @@ def test_of_two_texts_that_say_little_one_stands(bench, post, names):
     assert names.roots(answer) == ["unhandled_system_error"]
 
 
-def test_a_cuda_error_without_a_text_says_little(bench, post, names):
+def test_a_cuda_error_without_a_text_says_little(bench: Any, post: Any, names: Any) -> None:
     answer = post(
         bench.event("cuda_error", "a", pid="1"),
         bench.event("peer_mapping_exhausted", "a", pid="1", code="711"),
@@ -129,7 +151,9 @@ def test_a_cuda_error_without_a_text_says_little(bench, post, names):
     assert names.roots(answer) == ["peer_mapping_exhausted"]
 
 
-def test_a_timeout_follows_from_a_desync_a_dead_process_or_a_fault(bench, post, names):
+def test_a_timeout_follows_from_a_desync_a_dead_process_or_a_fault(
+    bench: Any, post: Any, names: Any
+) -> None:
     for cause in ("torch_desync", "process_died", "gpu_fell_off_bus", "ib_completion_error"):
         answer = post(
             bench.event(cause, "a", pid="1"),
@@ -138,7 +162,7 @@ def test_a_timeout_follows_from_a_desync_a_dead_process_or_a_fault(bench, post, 
         assert names.roots(answer) == [cause]
 
 
-def test_a_fault_long_after_a_timeout_did_not_cause_it(bench, post, names):
+def test_a_fault_long_after_a_timeout_did_not_cause_it(bench: Any, post: Any, names: Any) -> None:
     answer = post(
         bench.event("torch_watchdog_timeout", rank=2, op="ALLREDUCE", at=1000),
         bench.event("nic_link_down", "a", device="0000:5c:00.0", at=9000),
@@ -146,7 +170,9 @@ def test_a_fault_long_after_a_timeout_did_not_cause_it(bench, post, names):
     assert names.roots(answer) == ["nic_link_down", "torch_watchdog_timeout"]
 
 
-def test_the_kernel_record_explains_a_killed_process_of_its_host_only(bench, post, names):
+def test_the_kernel_record_explains_a_killed_process_of_its_host_only(
+    bench: Any, post: Any, names: Any
+) -> None:
     died = {"host": "a", "pid": "5", "exitcode": "-9"}
     same = post(bench.event("process_died", **died), bench.event("oom_kill", "a", pid="5"))
     assert names.roots(same) == ["oom_kill"]
@@ -154,14 +180,16 @@ def test_the_kernel_record_explains_a_killed_process_of_its_host_only(bench, pos
     assert names.roots(other) == ["oom_kill", "process_died"]
 
 
-def test_a_report_stands_only_where_it_alone_speaks(bench, post, names):
+def test_a_report_stands_only_where_it_alone_speaks(bench: Any, post: Any, names: Any) -> None:
     report = bench.event("elastic_worker_failed", rank=3, exitcode="1")
     assert names.roots(post(report)) == ["elastic_worker_failed"]
     answer = post(report, bench.event("cuda_out_of_memory", rank=3, error="out of memory"))
     assert names.roots(answer) == ["cuda_out_of_memory"]
 
 
-def test_a_store_is_a_root_before_the_job_runs_and_an_echo_after_a_failure(bench, post, names):
+def test_a_store_is_a_root_before_the_job_runs_and_an_echo_after_a_failure(
+    bench: Any, post: Any, names: Any
+) -> None:
     lost = bench.event("store_failure", rank=2, error="Broken pipe")
     assert names.roots(post(lost)) == ["store_failure"]
     crash = bench.event("process_crash", rank=0, signal="11")
@@ -169,7 +197,9 @@ def test_a_store_is_a_root_before_the_job_runs_and_an_echo_after_a_failure(bench
     assert names.roots(post(crash, late)) == ["process_crash"]
 
 
-def test_a_time_limit_is_a_root_when_nothing_failed_before_it(bench, post, names):
+def test_a_time_limit_is_a_root_when_nothing_failed_before_it(
+    bench: Any, post: Any, names: Any
+) -> None:
     answer = post(
         bench.event("job_time_limit", job="17"),
         bench.event("terminated_by_launcher", signal="15"),
@@ -184,14 +214,18 @@ def test_a_time_limit_is_a_root_when_nothing_failed_before_it(bench, post, names
     assert names.roots(answer) == ["ib_completion_error"]
 
 
-def test_a_cancelled_job_that_failed_before_is_a_consequence(bench, post, names):
+def test_a_cancelled_job_that_failed_before_is_a_consequence(
+    bench: Any, post: Any, names: Any
+) -> None:
     cancelled = bench.event("job_cancelled", reason="PREEMPTION")
     assert names.roots(post(cancelled)) == ["job_cancelled"]
     answer = post(bench.event("cuda_out_of_memory", rank=1), bench.event("job_cancelled"))
     assert names.roots(answer) == ["cuda_out_of_memory"]
 
 
-def test_a_refused_connection_after_the_other_end_gave_up_follows_from_it(bench, post, names):
+def test_a_refused_connection_after_the_other_end_gave_up_follows_from_it(
+    bench: Any, post: Any, names: Any
+) -> None:
     refused = {"error": "Connection refused", "peer": "10.0.0.9"}
     answer = post(
         bench.event("topology_error", "a", pid="1"),
@@ -205,7 +239,9 @@ def test_a_refused_connection_after_the_other_end_gave_up_follows_from_it(bench,
     assert names.roots(answer) == ["topology_error", "bootstrap_connect_failed"]
 
 
-def test_a_local_call_follows_from_the_fault_of_the_device_under_it(bench, post, names):
+def test_a_local_call_follows_from_the_fault_of_the_device_under_it(
+    bench: Any, post: Any, names: Any
+) -> None:
     fault = bench.event("gpu_fell_off_bus", "a", xid="79", pci="0000:1b:00")
     answer = post(bench.event("cuda_error", "a", pid="3", error="unknown error"), fault)
     assert names.roots(answer) == ["gpu_fell_off_bus"]
@@ -213,7 +249,9 @@ def test_a_local_call_follows_from_the_fault_of_the_device_under_it(bench, post,
     assert names.roots(answer) == ["gpu_fell_off_bus", "cuda_error"]
 
 
-def test_a_step_that_was_tried_again_and_worked_is_a_warning(bench, post, names):
+def test_a_step_that_was_tried_again_and_worked_is_a_warning(
+    bench: Any, post: Any, names: Any
+) -> None:
     failed = bench.event("bootstrap_connect_failed", "a", pid="1", error="Connection refused")
     done = bench.communicator(0, 2, completed=True)
     answer = post(failed, processes=[bench.process("a", communicators=[done])])
@@ -221,14 +259,16 @@ def test_a_step_that_was_tried_again_and_worked_is_a_warning(bench, post, names)
     assert answer.verdict == "ok"
 
 
-def test_a_step_that_failed_after_an_earlier_start_up_is_not_forgiven(bench, post, names):
+def test_a_step_that_failed_after_an_earlier_start_up_is_not_forgiven(
+    bench: Any, post: Any, names: Any
+) -> None:
     done = bench.communicator(0, 2, completed=True)
     failed = bench.event("bootstrap_connect_failed", "a", pid="1", error="Connection refused")
     answer = post(failed, processes=[bench.process("a", communicators=[done])])
     assert names.roots(answer) == ["bootstrap_connect_failed"]
 
 
-def test_roots_stand_by_kind_and_then_by_time(bench, post, names):
+def test_roots_stand_by_kind_and_then_by_time(bench: Any, post: Any, names: Any) -> None:
     answer = post(
         bench.event("torch_watchdog_timeout", rank=1, at=10),
         bench.event("single_rank_run", at=20),
@@ -247,7 +287,9 @@ def test_roots_stand_by_kind_and_then_by_time(bench, post, names):
     ]
 
 
-def test_kinds_of_warnings_come_last_and_leave_the_verdict_ok(bench, post, names):
+def test_kinds_of_warnings_come_last_and_leave_the_verdict_ok(
+    bench: Any, post: Any, names: Any
+) -> None:
     answer = post(
         bench.event("optional_library_missing", "a", library="libibverbs"),
         bench.event("host_config_warning", "a", setting="iommu"),
