@@ -1,22 +1,35 @@
 """What NCCL and RCCL processes say of themselves, generation by generation."""
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ncdiag.model.log import LogEvidence, NcclProcess, Place, Speaker
+from ncdiag.model.log import InputSummary, LogEvidence, NcclProcess, Place, Speaker
 from ncdiag.read.line import Line
-from ncdiag.read.log_reader import LogReader
 from ncdiag.read.nccl.reader import NcclReader
 from ncdiag.read.nccl.versions import versions
+from ncdiag.read.peel import Peeler
 
 
 def read_bytes(data: bytes) -> LogEvidence:
-    log = LogReader("a.log", [NcclReader()])
-    needles = log.needles | log.facts
-    for number, raw in enumerate(data.split(b"\n"), 1):
-        log.take(raw, number, [needle for needle in needles if needle in raw])
-    return log.finish()
+    reader, peeler, evidence = NcclReader(), Peeler("a.log"), LogEvidence()
+    raws = data.split(b"\n")
+
+    def take(lines: Iterable[Line]) -> None:
+        for line in lines:
+            raw = raws[line.place.line - 1] + line.text.encode(errors="replace")
+            hits = [needle for needle in reader.needles if needle in raw]
+            if hits or reader.open:
+                reader.read(line, hits)
+
+    for number, raw in enumerate(raws, 1):
+        take(peeler.feed(raw, number))
+    take(peeler.finish())
+    reader.finish(evidence)
+    evidence.inputs.append(InputSummary(path="a.log", kinds=sorted(reader.kinds)))
+    return evidence
 
 
 def read(*messages: str, prefix: str = "oak1:100:101 [0] NCCL INFO ") -> LogEvidence:
@@ -564,7 +577,6 @@ def test_a_name_that_other_text_ran_into_is_the_known_one() -> None:
     evidence = read_bytes("\n".join(lines).encode())
     assert [p.host for p in evidence.processes] == ["oak1"]
     assert evidence.processes[0].networks == ["IB"]
-    assert evidence.hosts.keys() == {"oak1"}
 
 
 def test_two_hosts_are_not_one_because_their_names_end_alike() -> None:
@@ -575,6 +587,19 @@ def test_two_hosts_are_not_one_because_their_names_end_alike() -> None:
         reader.read(Line(text="Using network IB", place=place, speaker=speaker, level="INFO"), [])
     reader.finish(evidence)
     assert {p.host for p in evidence.processes} == {"oak1", "soak1"}
+
+
+def test_lines_that_repeat_what_is_known_teach_nothing() -> None:
+    reader = NcclReader()
+    speaker = Speaker(host="oak1", pid="1")
+    for number in range(100):
+        text = f"Channel {number % 4:02d}/0 : 0[0] -> 1[1] [send] via NET/IB/0"
+        line = Line(text=text, place=Place("a.log", number), speaker=speaker, level="INFO")
+        reader.read(line, [b" via "])
+    assert reader.learned == 1
+    line = Line(text="Using network IB", place=Place("a.log", 1), speaker=speaker, level="INFO")
+    reader.read(line, [b"Using network "])
+    assert reader.learned == 2
 
 
 def test_facts_are_among_the_needles() -> None:

@@ -18,9 +18,18 @@ class ProcessNotes:
     def __init__(self, process: NcclProcess) -> None:
         self.process = process
         self.lines = 0
+        self._told = -1
         self._by_pointer: dict[str, CommunicatorState] = {}
         self._unfinished: dict[str, CommunicatorState] = {}
         self.grouped_calls: set[tuple[str, int]] = set()
+
+    def learned(self) -> bool:
+        """Whether anything was told since the last time that a reader of facts looks for."""
+        known = _known(self.process)
+        if known == self._told:
+            return False
+        self._told = known
+        return True
 
     def communicator(self, pointer: str) -> CommunicatorState:
         """The communicator now living at ``pointer``, made when it is not known."""
@@ -64,6 +73,21 @@ class ProcessNotes:
             del self._by_pointer[state.pointer]
         if self._unfinished.get(state.pointer) is state:
             del self._unfinished[state.pointer]
+
+
+def _known(process: NcclProcess) -> int:
+    """How many facts a process told, but for rings and tuning: they differ by channel and size."""
+    lists = (
+        process.versions, process.networks, process.nics, process.nic_speeds_mbit_per_s,
+        process.interfaces, process.addresses, process.plugins, process.transports,
+        process.environment, process.hca_gdr, process.channel_ranks, process.ofi,
+        process.net_devices, process.communicators,
+    )  # fmt: skip
+    single = (
+        process.nvls, process.sharp, process.mnnvl, process.pxn, process.connected,
+        process.gdr_channels or None, process.plain_channels or None,
+    )  # fmt: skip
+    return sum(map(len, lists)) + sum(fact is not None for fact in single)
 
 
 class Rule(NamedTuple):

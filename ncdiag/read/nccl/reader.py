@@ -39,7 +39,10 @@ _REST = re.compile(r"^\s{0,8}\S.{0,600}\bcomm 0x[0-9a-f]{1,16}")
 
 
 class NcclReader:
-    """Keeps one record a process, told apart by host and process id."""
+    """Keeps one record a process, told apart by host and process id.
+
+    ``learned`` counts the lines of facts that told something new.
+    """
 
     def __init__(self) -> None:
         self._rules: dict[bytes, list[Rule]] = {}
@@ -52,6 +55,7 @@ class NcclReader:
         self.needles = frozenset(self._rules) | facts | others
         self.facts = frozenset(facts)
         self.kinds: set[str] = set()
+        self.learned = 0
         self._processes: dict[tuple[str, str], ProcessNotes] = {}
         self._versions: dict[tuple[str, str], None] = {}
         self._hosts: dict[str, Place] = {}
@@ -80,6 +84,7 @@ class NcclReader:
                 if rule.note not in done and (found := rule.pattern.search(line.text)):
                     done.append(rule.note)
                     rule.note(notes, found, line)
+                    self.learned += rule.fact and notes.learned()
         if _CUT.search(line.text):
             self._cut = line
 

@@ -1,7 +1,6 @@
 """Runs of a benchmark in one log, one after another or several at a time."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ncdiag.model.log import Benchmark, Place
@@ -9,6 +8,8 @@ from ncdiag.read.nccl_tests.layout import Layout, OpenRow, is_whole, result
 
 MAX_RUNS = 20_000
 MAX_ROWS = 20_000
+# Runs among which one that fails is looked for.
+_RECENT = 256
 _SIZES = re.compile(
     r"minBytes:? {1,4}(\d{1,18}) {1,4}maxBytes:? {1,4}\d{1,18} {1,4}step:? {1,4}(\d{1,18})\((\w+)\)"
 )
@@ -167,16 +168,26 @@ class Runs:
             default=None,
         )
 
-    def for_process(self, host: str | None, pid: str | None) -> Iterator[Run]:
-        """The runs that a process takes part in, else the latest."""
-        waiting = [run for run in reversed(self._open) if not run.over]
-        part = [
-            run
-            for run in waiting
-            for rank in run.benchmark.ranks
-            if rank.host == host and pid in {None, rank.pid}
-        ]
-        yield from part[:1] or waiting[:1]
+    def for_failure(self, host: str, pid: str | None) -> Run | None:
+        """The run that fails with a process, if it did not fail before.
+
+        A process in no rank table speaks of the only run of its host that is still going on.
+        """
+        if pid is not None:
+            for run in reversed(self.all[-_RECENT:]):
+                if any((rank.host, rank.pid) == (host, pid) for rank in run.benchmark.ranks):
+                    return None if run.over else run
+        going_on: list[Run] = []
+        for run in reversed(self.all[-_RECENT:]):
+            if run.benchmark.failed:
+                break
+            if not run.over and not run.stale and _takes_part(run, host):
+                going_on.append(run)
+        return going_on[0] if len(going_on) == 1 or (going_on and pid is not None) else None
+
+
+def _takes_part(run: Run, host: str) -> bool:
+    return not run.benchmark.ranks or any(rank.host == host for rank in run.benchmark.ranks)
 
 
 def _fit(run: Run, size: int) -> tuple[bool, bool, int]:

@@ -31,7 +31,7 @@ _FAILURE = re.compile(r"(\S{1,255}): Test (?:NCCL failure|CUDA failure|timeout) 
 _TRACE = re.compile(r"\.\. (\S{1,255}) pid (\d{1,10}): Test failure ")
 _PROGRAM = re.compile(
     r"(?:^|[\s/'\"])((?:all_reduce|all_gather|broadcast|reduce_scatter|reduce|alltoallv?|scatter"
-    r"|gather|sendrecv|hypercube)_perf\w{0,40})(?=[\s'\"]|\Z)"
+    r"|gather|sendrecv|hypercube)_perf\w{0,40})(?=[\s'\";|&)<>]|\Z)"
 )
 _OPTION = re.compile(r"_perf\w{0,40}['\"]? {1,4}-[a-zA-Z]")
 _LAUNCH = re.compile(
@@ -191,9 +191,7 @@ class TableReader:
         self.kinds.add("nccl-tests")
         self._hosts.setdefault(found[1], line.place)
         pid = found[2] if found.re is _TRACE else None
-        if any(_takes_part(run, found[1]) and run.benchmark.failed for run in self._runs.all[-8:]):
-            return
-        for run in self._runs.for_process(found[1], pid):
+        if run := self._runs.for_failure(found[1], pid):
             run.end_row()
             run.benchmark.failed = run.benchmark.end = line.place
 
@@ -203,10 +201,6 @@ class TableReader:
         names = {name[1] for name in _PROGRAM.finditer(line.text)}
         if len(names) == 1 and (_OPTION.search(line.text) or _LAUNCH.search(line.text)):
             self._command = (found[1], line.place.line)
-
-
-def _takes_part(run: Run, host: str) -> bool:
-    return not run.benchmark.ranks or any(rank.host == host for rank in run.benchmark.ranks)
 
 
 def version_of(number_: int) -> str:
