@@ -316,7 +316,7 @@ _CONNECTIONS = (
     echo(
         "socket-reset",
         C.SOCKET_ERROR,
-        "Call to ",
+        "Call to recv",
         r"Call to (?P<d_call>recv from|send to|recv|send|recv from\|send to) "
         rf"(?:{PEER} )?failed ?:? (?P<error>{_RESET})",
         sample="socketProgressOpt: Call to recv from 10.9.0.4<40112> failed : Connection reset by "
@@ -324,17 +324,19 @@ _CONNECTIONS = (
         near_miss="socketProgressOpt: Call to recv from 10.9.0.4<40112> failed : Connection timed "
         "out",
         source="misc/socket.cc",
+        further=("Call to send",),
         refine=_context,
     ),
     signature(
         "socket-failed",
         C.SOCKET_ERROR,
-        "Call to ",
+        "Call to recv",
         r"Call to (?P<d_call>recv from|send to|recv|send) "
         rf"(?:{PEER} )?failed ?:? (?!{_RESET}|Too many open files){ERROR}",
         sample="ncclOsSocketProgressOpt: Call to send to 10.9.0.4<40112> failed : No route to host",
         near_miss="ncclOsSocketProgressOpt: Call to send to 10.9.0.4<40112> failed : Broken pipe",
         source="misc/socket.cc",
+        further=("Call to send",),
         refine=_context,
     ),
     echo(
@@ -411,7 +413,7 @@ _HANDSHAKES = (
     signature(
         "socket-handshake-receive",
         C.SOCKET_HANDSHAKE_FAILED,
-        "handshake",
+        "handshake receive from ",
         rf"handshake receive from {PEER} failed|peer {PEER.replace('?P<peer>', '?P<d_closed>')} "
         r"closed before magic handshake",
         sample="socketFinalizeAccept: handshake receive from 10.9.0.4<40112> failed, discarding "
@@ -419,6 +421,7 @@ _HANDSHAKES = (
         near_miss="socketFinalizeAccept: handshake received from 10.9.0.4<40112>",
         source="misc/socket.cc",
         versions="2.30.7",
+        further=("magic handshake",),
         refine=renamed(d_closed="peer"),
     ),
     signature(

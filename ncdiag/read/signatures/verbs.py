@@ -210,34 +210,37 @@ _CALLS = (
     signature(
         "ib-incompatible-device",
         C.IB_MODIFY_QP_FAILED,
-        "incompatible",
+        "incompatible devices",
         r"NET/IB ?: (?:Attempted to connect (?P<error>incompatible devices)"
         r"|Remote \S{1,64} device is (?P<d_remote>incompatible))",
         sample="NET/IB : Attempted to connect incompatible devices mlx5_0 (IB) and mlx5_4 (RoCE)",
         near_miss="NET/IB : There are mismatched physical devices between local (mlx5_0) and remote"
         " (mlx5_1)",
         source="transport/net_ib/connect.cc",
+        further=("device is incompatible",),
     ),
     signature(
         "ib-register-memory",
         C.IB_MEMORY_REGISTRATION_FAILED,
-        "Call to ",
+        "Call to ibv_",
         r"Call to (?P<call>ibv_(?:exp_)?reg_\w{1,30}|mlx5dv_reg_\w{1,30})(?:\(\))? failed"
         rf"(?: with error {ERROR})?",
         sample="Call to ibv_reg_mr failed with error Bad address",
         near_miss="Call to ibv_dereg_mr failed with error Invalid argument",
-        source="misc/ibvwrap.cc",
+        source="misc/ibvwrap.cc, misc/mlx5dvwrap.cc",
+        further=("Call to mlx5dv_",),
         refine=final,
     ),
     signature(
         "ib-verbs-call",
         C.IB_VERBS_CALL_FAILED,
-        "Call to ",
+        "Call to ibv_",
         rf"Call to (?P<call>(?!{_OWN_ROWS})"
         rf"(?:ibv|mlx5dv)_\w{{1,40}})(?:\(\))? failed(?: with error {ERROR})?",
         sample="Call to ibv_create_cq failed with error Cannot allocate memory",
         near_miss="Call to ibv_query_ece skipped",
-        source="misc/ibvwrap.cc",
+        source="misc/ibvwrap.cc, misc/mlx5dvwrap.cc",
+        further=("Call to mlx5dv_",),
         refine=final,
     ),
     signature(
