@@ -7,6 +7,7 @@ from ncdiag.model.log import InputSummary, LogEvidence, Place
 from ncdiag.read.dialects import line_readers, recall
 from ncdiag.read.line import Line, LineReader
 from ncdiag.read.peel import Peeler
+from ncdiag.read.plain import plain
 
 # Wrappers that prove a host speaks, beside the library's own prefix.
 _HOST_ORIGINS = frozenset({"kernel", "syslog", "journald", "pdsh", "fabric-manager"})
@@ -54,14 +55,23 @@ class LogReader:
 
     def take(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> None:
         """Read a line without its line end; ``hits`` are the needles it contains."""
-        if self._brief and hits and not self.open and self._recall.counts(raw, number, hits):
-            return
+        parts = plain(raw) if self._brief and hits and not self.open else None
+        if parts is not None and self._recall.knows(parts):
+            if self._recall.counts(parts, raw, number, hits):
+                return
+            if not parts.wrapper and not self._pending:
+                line = parts.line(self._path, number)
+                self._hand_on(line, hits)
+                self._recall.learn(parts, line, hits)
+                return
         self._pending[number] = (raw, hits)
         lines = list(self._peeler.feed(raw, number))
         for line in lines:
-            self._read(line)
-        if self._brief and len(lines) == 1 and lines[0].place.line == number:
-            self._recall.learn(lines[0])
+            self._hand_on(line, self._hits(line))
+        if lines and lines[-1].place.line == number:
+            self._pending.clear()
+            if parts is not None and len(lines) == 1:
+                self._recall.learn(parts, lines[0], hits)
 
     def edge(self) -> None:
         """From here on every line is read in full: the input ends soon."""
@@ -70,7 +80,7 @@ class LogReader:
     def finish(self) -> LogEvidence:
         """All that was read; called once, after the last line."""
         for line in self._peeler.finish():
-            self._read(line)
+            self._hand_on(line, self._hits(line))
         self._recall.finish(self._place)
         evidence = LogEvidence(hosts=self._hosts)
         kinds: set[str] = set()
@@ -92,9 +102,8 @@ class LogReader:
             return lines[0].place if lines else Place(self._path, number)
         return Place(self._path, number)
 
-    def _read(self, line: Line) -> None:
+    def _hand_on(self, line: Line, hits: tuple[bytes, ...]) -> None:
         """Note what any line tells and hand it to those who want it."""
-        hits = self._hits(line)
         if line.text and not line.text.isspace():
             self._end = line.place
         if line.place.time:
@@ -123,9 +132,8 @@ class LogReader:
         number = line.place.line
         pending = self._pending
         raw, hits = pending.get(number, (b"", ()))
-        if len(pending) > 1 or number not in pending:
-            for old in [held for held in pending if held < number]:
-                del pending[old]
+        for old in [held for held in pending if held < number]:
+            del pending[old]
         if line.text[-_TAIL:].encode(errors="replace") in raw:
             return hits
         text = line.text.encode(errors="replace")
