@@ -3,22 +3,19 @@
 import io
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 
 from ncdiag.logs.read_input import Job, read_input
 from ncdiag.logs.read_logs import read_logs
-from ncdiag.model.errors import UndecidedError, UsageError
+from ncdiag.model.errors import UsageError
 from ncdiag.model.log import InputSummary, LogEvidence
 from ncdiag.model.text import visible
 from ncdiag.read.merge import EvidenceSum
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
-
-RAS_PORT: Final = 28028
-_RAS_TIMEOUT_S = 20.0
 
 
 def read_evidence(
@@ -57,33 +54,13 @@ def _tell_errors(inputs: Sequence[InputSummary], paths: Sequence[str], messages:
 
 
 def _ask(target: str, max_bytes: int) -> LogEvidence:
-    """The report of a running job; it has no end of its own and is read like a log."""
-    from ncdiag.logs.ras_live import fetch
+    """The report of a running job, read as if it stood in a file."""
+    from ncdiag.logs import ras_live
 
-    host, port = parse_ras(target)
+    host, port = ras_live.address(target)
     name = f"ras://{host}:{port}"
-    try:
-        report = fetch(host, port, _RAS_TIMEOUT_S)
-    except OSError as error:
-        why = error.strerror or str(error) or type(error).__name__
-        raise UndecidedError(
-            f"no RAS report from {host}:{port}: {why}; it needs NCCL 2.24 or later, "
-            "a running job, and NCCL_RAS_ADDR when it is asked from another host"
-        ) from error
     job = Job(path=name, name=name, every_line=True, max_bytes=max_bytes)
-    return read_input(job, ready=io.BytesIO(report))
-
-
-def parse_ras(target: str) -> tuple[str, int]:
-    """Host and port of ``HOST[:PORT]``, an IPv6 address in brackets; raises :class:`UsageError`."""
-    from ncdiag.cluster.names import check_port, check_target
-
-    host, colon, port = target.rpartition(":")
-    if not colon or target.endswith("]") or (":" in host and not host.endswith("]")):
-        host, port = target, str(RAS_PORT)
-    if not (port.isascii() and port.isdigit() and len(port) <= 5):
-        raise UsageError(f"{port} is no port ({target}); write HOST or HOST:{RAS_PORT}")
-    return check_target(host.strip("[]")), check_port(int(port))
+    return read_input(job, ready=io.BytesIO(ras_live.fetch(host, port)))
 
 
 class ReadingBar:

@@ -124,6 +124,7 @@ def test_a_post_mortem_has_the_keys_of_the_contract_and_no_others(make_case: Mak
     assert first.suspects == [SuspectPart("host", "gpu003"), SuspectPart("nic", "mlx5_0")]
     assert first.attributes == {"event": "port error", "hca": "mlx5_0"}
     assert first.first_seen == Seen("logs/gpu003.log", 400, "310s")
+    assert first.actions[0].startswith("Check the port now and what it counted: ibstat mlx5_0;")
     assert document.isolate == [Isolated("gpu003", 0.951, "ib_port_error on mlx5_0")]
     assert document.benchmarks[0].avg_busbw_gb_per_s == 12.345679
     assert document.benchmarks[0].peak_busbw_gb_per_s is None

@@ -1,21 +1,27 @@
-"""Makes what came from logs safe to print, once, before any format renders it."""
+"""Makes a post-mortem fit to print, once, before any format renders it."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
-from ncdiag.model.finding import Postmortem
+from ncdiag.model.finding import Finding, Postmortem
 from ncdiag.model.text import visible
+from ncdiag.report.postmortem import describe
 
 
 def presentable(postmortem: Postmortem) -> Postmortem:
-    """Return ``postmortem`` with control characters visible in every text.
+    """Return ``postmortem`` with control characters visible in every text, names in its commands.
 
     Each format still escapes what has a meaning in that format.
     """
     shown: Postmortem = _shown(postmortem)
-    return shown
+    return replace(shown, findings=[_with_names(one) for one in shown.findings])
+
+
+def _with_names(finding: Finding) -> Finding:
+    actions = [describe.filled(action, finding) for action in finding.actions]
+    return replace(finding, actions=actions)
 
 
 def _shown(value: Any) -> Any:

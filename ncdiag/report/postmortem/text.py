@@ -107,7 +107,7 @@ class _Page:
         for line in one.evidence if self._verbose else describe.unlike(one.evidence)[:_LINES]:
             self._quote(self._paths.place(line), line.text, rows=_ROWS)
         for number, action in enumerate(self._actions(one), start=1):
-            self._print(Text(f"{number}. {describe.filled(action, one)}"), _INDENT, hang=3)
+            self._print(Text(f"{number}. {action}"), _INDENT, hang=3)
 
     def _short(self, one: Finding) -> None:
         """A finding in a line, and for a root the line of the log."""
