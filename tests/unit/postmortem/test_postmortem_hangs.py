@@ -3,7 +3,7 @@
 from typing import Any
 
 
-def members(bench, count, ranks, host="a", **fields):
+def members(bench: Any, count: Any, ranks: Any, host: Any = "a", **fields: Any) -> Any:
     return [
         bench.process(
             host, str(n), communicators=[bench.communicator(n, ranks, started=True, **fields)]
@@ -12,7 +12,7 @@ def members(bench, count, ranks, host="a", **fields):
     ]
 
 
-def test_ranks_that_start_and_do_not_complete_hang(bench: Any, post: Any, names: Any) -> None:
+def test_ranks_that_start_and_do_not_complete_hang(bench: Any, post: Any) -> None:
     processes = members(bench, 7, 8)
     finding = post(processes=processes).findings[0]
     assert finding.class_ == "hang_init"
@@ -20,12 +20,12 @@ def test_ranks_that_start_and_do_not_complete_hang(bench: Any, post: Any, names:
     assert finding.ranks == (7,)
 
 
-def test_a_start_up_that_goes_on_is_no_hang(bench: Any, post: Any, names: Any) -> None:
+def test_a_start_up_that_goes_on_is_no_hang(bench: Any, post: Any) -> None:
     assert post(processes=members(bench, 8, 8, completed=True)).verdict == "ok"
     assert not post(processes=members(bench, 8, 8, progressed=True)).findings
 
 
-def test_few_of_many_start_lines_name_no_missing_rank(bench: Any, post: Any, names: Any) -> None:
+def test_few_of_many_start_lines_name_no_missing_rank(bench: Any, post: Any) -> None:
     finding = post(processes=members(bench, 3, 16)).findings[0]
     assert finding.class_ == "hang_init"
     assert finding.ranks == ()
@@ -60,7 +60,7 @@ def test_a_heading_without_a_row_is_a_first_collective_that_hangs(
     assert names.roots(answer) == ["hang_first_collective"]
 
 
-def test_a_test_that_was_only_announced_is_inconclusive(bench: Any, post: Any, names: Any) -> None:
+def test_a_test_that_was_only_announced_is_inconclusive(bench: Any, post: Any) -> None:
     answer = post(benchmarks=[bench.table([], complete=False, heading=None)])
     assert answer.verdict == "inconclusive"
     assert not answer.findings
@@ -76,7 +76,7 @@ def test_rings_and_nothing_after_them_are_a_first_collective_that_hangs(
     assert names.roots(answer) == ["hang_first_collective"]
 
 
-def test_rings_and_other_lines_after_them_are_none(bench: Any, post: Any, names: Any) -> None:
+def test_rings_and_other_lines_after_them_are_none(bench: Any, post: Any) -> None:
     state = bench.communicator(0, 2, started=True, progressed=True)
     process = bench.process("a", communicators=[state], connected=bench.place())
     process.last = process.connected
@@ -106,7 +106,7 @@ def test_a_silence_long_against_the_pace_is_a_hang(bench: Any, post: Any, names:
 
 
 def test_the_last_call_before_a_silence_is_named(bench: Any, post: Any, names: Any) -> None:
-    def process(host, rank, calls):
+    def process(host: Any, rank: Any, calls: Any) -> Any:
         state = bench.communicator(rank, 2, completed=bench.place(0), last_call=bench.place(60))
         state.calls = dict.fromkeys(range(calls), ("AllReduce", "1024", "7"))
         return bench.process(host, communicators=[state])

@@ -41,10 +41,8 @@ def test_all_gpus_of_a_host_are_one_finding(bench: Any, post: Any, names: Any) -
     assert "a" in names.suspects(answer.findings[0])
 
 
-def test_one_gpu_repeated_is_one_finding_and_two_gpus_are_two(
-    bench: Any, post: Any, names: Any
-) -> None:
-    def memory(pci):
+def test_one_gpu_repeated_is_one_finding_and_two_gpus_are_two(bench: Any, post: Any) -> None:
+    def memory(pci: Any) -> Any:
         return bench.event("gpu_memory_error", "a", xid="95", pci=pci)
 
     assert len(post(memory("0000:1b:00"), memory("0000:1b:00")).findings) == 1
@@ -72,7 +70,7 @@ def test_the_driver_of_the_adapter_explains_its_port(bench: Any, post: Any, name
     assert names.roots(answer) == ["nic_firmware_fault"]
 
 
-def test_a_port_that_comes_back_flapped(bench: Any, post: Any, names: Any) -> None:
+def test_a_port_that_comes_back_flapped(bench: Any, post: Any) -> None:
     lost = bench.event("ib_port_error", "a", pid="1", event="port error")
     back = {"details": {"recovered": "yes"}, "role": "warning"}
     answer = post(lost, bench.event("ib_port_error", "a", pid="1", event="port active", **back))
@@ -81,7 +79,7 @@ def test_a_port_that_comes_back_flapped(bench: Any, post: Any, names: Any) -> No
     assert finding.attributes["event"] == "port error"
 
 
-def test_a_link_that_only_comes_up_is_none(bench: Any, post: Any, names: Any) -> None:
+def test_a_link_that_only_comes_up_is_none(bench: Any, post: Any) -> None:
     up = bench.event("nic_link_down", "a", details={"state": "up"}, device="0000:5c:00.0")
     answer = post(up)
     assert answer.verdict == "ok"
@@ -89,7 +87,7 @@ def test_a_link_that_only_comes_up_is_none(bench: Any, post: Any, names: Any) ->
 
 
 def test_a_link_that_flaps_twice_isolates_its_host(bench: Any, post: Any, names: Any) -> None:
-    def link(state, at):
+    def link(state: Any, at: Any) -> Any:
         return bench.event("nic_link_down", "a", details={"state": state}, device="d", at=at)
 
     once = post(link("down", 0), link("up", 8))

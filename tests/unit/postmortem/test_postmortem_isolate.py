@@ -155,7 +155,7 @@ def test_a_crash_isolates_only_when_the_host_shows_it_again(
     assert not names.isolated(post(*once, again, elsewhere))
 
 
-def test_a_consequence_never_isolates(bench: Any, post: Any, names: Any) -> None:
+def test_a_consequence_never_isolates(bench: Any, post: Any) -> None:
     answer = post(
         bench.event("nic_firmware_fault", "a", device="0000:5c:00.0"),
         bench.event("ib_completion_error", "b", pid="1", peer="a", status="12"),
@@ -211,7 +211,7 @@ def test_several_hosts_that_cannot_reach_one_convict_it(bench: Any, post: Any, n
 def test_one_adapter_that_cannot_reach_several_is_suspect(
     bench: Any, post: Any, names: Any
 ) -> None:
-    def failed(host, hca, far):
+    def failed(host: Any, hca: Any, far: Any) -> Any:
         gids = {"local_gid": f"fe80::{hca[-1]}", "remote_gid": far}
         return bench.event("ib_modify_qp_failed", host, pid="1", hca=hca, errno="110", **gids)
 
@@ -224,7 +224,7 @@ def test_one_adapter_that_cannot_reach_several_is_suspect(
 def test_a_disk_of_its_own_isolates_when_it_fails_again_and_a_shared_one_never(
     bench: Any, post: Any, names: Any
 ) -> None:
-    def failing(host, scope):
+    def failing(host: Any, scope: Any) -> Any:
         return [
             bench.event("storage_error", host, device="nvme0", at=at, details={"scope": scope})
             for at in (0, 900)

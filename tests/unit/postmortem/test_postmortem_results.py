@@ -11,16 +11,14 @@ def test_one_rank_measures_nothing(bench: Any, post: Any, names: Any) -> None:
     assert post(benchmarks=[bench.table([1.0, 2.0])]).verdict == "ok"
 
 
-def test_several_tables_of_one_rank_were_launched_without_mpi(
-    bench: Any, post: Any, names: Any
-) -> None:
+def test_several_tables_of_one_rank_were_launched_without_mpi(bench: Any, post: Any) -> None:
     tables = [bench.table([0.0], hosts=("a",)) for _ in range(4)]
     finding = post(benchmarks=tables).findings[0]
     assert finding.count == 4
     assert "MPI" in finding.explanation
 
 
-def test_wrong_values_are_a_root_with_the_first_bad_size(bench: Any, post: Any, names: Any) -> None:
+def test_wrong_values_are_a_root_with_the_first_bad_size(bench: Any, post: Any) -> None:
     finding = post(benchmarks=[bench.table([1.0, 2.0], wrong={1: 37.0})]).findings[0]
     assert finding.class_ == "data_corruption"
     assert dict(finding.attributes) == {"size": "2048", "wrong": "37"}
@@ -54,16 +52,16 @@ def test_a_cliff_needs_both_halves_and_a_size_after_it(bench: Any, post: Any, na
         ([0.02, 0.04, 0.01, 0.01], None),  # too small to tell
     ],
 )
-def test_what_is_no_cliff(bench: Any, post: Any, names: Any, rows: Any, in_place: Any) -> None:
+def test_what_is_no_cliff(bench: Any, post: Any, rows: Any, in_place: Any) -> None:
     assert post(benchmarks=[bench.table(rows, in_place=in_place)]).verdict == "ok"
 
 
-def test_tables_of_different_runs_are_not_compared(bench: Any, post: Any, names: Any) -> None:
+def test_tables_of_different_runs_are_not_compared(bench: Any, post: Any) -> None:
     tables = [bench.table([100.0, 110.0]), bench.table([9.0, 10.0], test="alltoall_perf")]
     assert post(benchmarks=tables).verdict == "ok"
 
 
-def pairs(bench, **peaks):
+def pairs(bench: Any, **peaks: Any) -> Any:
     return [bench.table([value], hosts=tuple(pair)) for pair, value in peaks.items()]
 
 
@@ -82,11 +80,9 @@ def test_one_slow_pair_names_a_host_without_isolating_it(bench: Any, post: Any, 
     assert not names.isolated(answer)
 
 
-def test_a_slow_pair_whose_ends_were_in_no_other_accuses_nobody(
-    bench: Any, post: Any, names: Any
-) -> None:
+def test_a_slow_pair_whose_ends_were_in_no_other_accuses_nobody(bench: Any, post: Any) -> None:
     assert post(benchmarks=pairs(bench, ab=10.0, cd=40.0, ce=41.0, de=40.0)).verdict == "ok"
 
 
-def test_pairs_that_are_all_alike_accuse_nobody(bench: Any, post: Any, names: Any) -> None:
+def test_pairs_that_are_all_alike_accuse_nobody(bench: Any, post: Any) -> None:
     assert post(benchmarks=pairs(bench, ab=40.0, ac=37.0, bc=41.0)).verdict == "ok"
