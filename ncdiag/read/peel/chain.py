@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass, field, replace
 
 from ncdiag.model.log import NOBODY, Speaker
-from ncdiag.read.peel import library, stamps
-from ncdiag.read.peel.wrappers import Proof, Wrapper, matching
+from ncdiag.read.peel import library, stamps, wrappers
+from ncdiag.read.peel.wrappers import Proof, Wrapper
 
 _MOST = 16
 # Beginnings that no wrapper is mistaken for: of NCCL, its tests, torch, kernels and launchers.
@@ -114,15 +114,18 @@ def _rows(
 ) -> tuple[list[tuple[Wrapper, re.Match[str]]], library.Prefix | None, bool]:
     """The rows that match one after the other from ``at``, and what follows them."""
     rows: list[tuple[Wrapper, re.Match[str]]] = []
-    prefix, known = _known(text, at)
-    while not known and len(rows) < _MOST:
-        step = next(matching(text, at), None)
+    library_line = "CCL" in text
+    while True:
+        prefix = None
+        if library_line:
+            prefix = library.at(text, at) or library.lost_at(text, at)
+        if prefix or _OPENER.match(text, at):
+            return rows, prefix, True
+        step = wrappers.match(text, at) if len(rows) < _MOST else None
         if step is None or (step[0].name in _ONCE and any(row is step[0] for row, _ in rows)):
-            break
+            return rows, None, False
         rows.append(step)
         at = step[1].end()
-        prefix, known = _known(text, at)
-    return rows, prefix, known
 
 
 def begins(text: str, memory: Memory) -> bool:
@@ -131,11 +134,6 @@ def begins(text: str, memory: Memory) -> bool:
         return True
     rows = _rows(text, 0)
     return rows[2] or _believed(rows[0], memory, Proof.NOTHING) > 0
-
-
-def _known(text: str, at: int) -> tuple[library.Prefix | None, bool]:
-    prefix = library.at(text, at) or library.lost_at(text, at)
-    return prefix, prefix is not None or _OPENER.match(text, at) is not None
 
 
 def _believed(rows: list[tuple[Wrapper, re.Match[str]]], memory: Memory, proof: Proof) -> int:

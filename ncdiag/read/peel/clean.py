@@ -13,6 +13,7 @@ _MAIMED = re.compile(
     r"(?:\^\[|\\x1[bB]|\\e|\\0?33|\\u001[bB]|ESC|\u241b|\u2190)?"
     r"\[(?:(?:\d{1,3}(?:;\d{1,3}){0,8})?m(?!\])|(?<=[\[eEbBC3\u241b\u2190]\[)[0-2]?[KJ])"
 )
+_HINT = re.compile(r"\[(?:[\d;]{0,40}m|[0-2]?[KJ])")
 _MAIMED_START = re.compile(rf"(?:{_MAIMED.pattern})+ ?")
 # What makes a piece before a carriage return worth keeping.
 _WORTH = re.compile(r"NCCL|ProcessGroup|NVRM|[Ee]rror|\[rank\d|Traceback|Xid")
@@ -28,14 +29,14 @@ def decode(raw: bytes) -> str:
 
 def is_plain(text: str) -> bool:
     """Whether a line is as its process wrote it, without anything for a terminal."""
-    return "\r" not in text and "\x1b" not in text and not ("m" in text and _MAIMED.search(text))
+    return "\r" not in text and "\x1b" not in text and not _HINT.search(text)
 
 
 def without_colours(text: str) -> str:
     """``text`` without escape sequences, whole or maimed."""
     if "\x1b" in text:
         text = _CONTROL.sub("", text)
-    if "m" in text and "[" in text:
+    if _HINT.search(text):
         start = _MAIMED_START.match(text)
         if start:
             text = text[start.end() :]

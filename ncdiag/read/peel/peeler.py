@@ -49,11 +49,10 @@ class Peeler:
 
     def feed(self, raw: bytes, number: int) -> Iterable[Line]:
         """The records that are complete with line ``number``."""
-        return [
-            line
-            for whole in self._joiner.push(Raw(clean.decode(raw), number))
-            for line in self._lines(whole)
-        ]
+        text = Raw(clean.decode(raw), number)
+        if self._joiner.passes(text):
+            return self._lines(text)
+        return [line for whole in self._joiner.push(text) for line in self._lines(whole)]
 
     def finish(self) -> Iterable[Line]:
         """The records that were held back."""
@@ -69,19 +68,25 @@ class Peeler:
             # A collector wrote the line again.
             self._last = raw
             return ()
-        lines = list(self._peeled(raw.text, raw.number))
+        lines = self._bare(raw) or list(self._peeled(raw))
         self._last = raw
         self._last_told = any(_tells(line) for line in lines)
         return lines
 
-    def _peeled(self, text: str, number: int) -> Iterator[Line]:
+    def _bare(self, raw: Raw) -> list[Line]:
+        """A line that begins with the library's prefix and holds nothing else to look for."""
+        text = raw.text
         prefix = library.at(text, 0)
-        plain = prefix and not records.hinted(text, prefix.end) and clean.is_plain(text)
-        if prefix and plain and self._stands(prefix):
-            yield self._line(text, len(text), number, Chain(prefix.end, prefix=prefix))
-            return
+        if not prefix or records.hinted(text, prefix.end) or not clean.is_plain(text):
+            return []
+        if not self._stands(prefix):
+            return []
+        return [self._line(text, len(text), raw.number, Chain(prefix.end, prefix=prefix))]
+
+    def _peeled(self, raw: Raw) -> Iterator[Line]:
+        text = raw.text
         for piece in clean.after_returns(text) if "\r" in text else (text,):
-            yield from self._records(clean.without_colours(piece), number, None)
+            yield from self._records(clean.without_colours(piece), raw.number, None)
 
     def _records(
         self, text: str, number: int, base: Chain | None, *, whole: bool = False
@@ -95,7 +100,7 @@ class Peeler:
             record := collected.read(text, found.end, found, self._memory)
         ):
             yield from self._collected(record, number)
-        elif found.prefix or records.hinted(text, found.end):
+        elif records.hinted(text, found.end):
             yield from self._split(text, number, found)
         else:
             if "Rank" in text and (row := _RANK_TABLE.match(text, found.end)):

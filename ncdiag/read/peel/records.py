@@ -12,8 +12,8 @@ _TORCH = re.compile(
 )
 _VERSION = re.compile(r"(?<=[\w)])[NR]CCL version(?= \d| : )", re.ASCII)
 _XID = re.compile(r"NVRM: Xid \(", re.ASCII)
-# One look for anything that needs a closer one.
-_HINT = re.compile(r" NCCL [WITCA]|CCL version|\]: ?\[[EWIF]|\[[EWIF][\d ]|NVRM: Xid \(")
+# Cheap looks for anything that needs a closer one.
+_TORCH_HINT = re.compile(r"\[[EWIF][\d ]")
 # Wrappers and stamps that belong to the record after them; they end where it begins.
 _BEFORE = re.compile(
     r"(?:\[[\w.@-]{0,128},?\d{1,7}\]<std(?:out|err)>: ?"
@@ -37,7 +37,11 @@ class Mark(NamedTuple):
 
 def hinted(text: str, start: int = 0) -> bool:
     """Whether a record may begin in ``text`` after ``start``."""
-    return _HINT.search(text, start) is not None
+    return (
+        text.find("CCL ", start) >= 0
+        or text.find("NVRM: Xid (", start) >= 0
+        or _TORCH_HINT.search(text, start) is not None
+    )
 
 
 def marks(text: str, hosts: library.Hosts) -> list[Mark]:

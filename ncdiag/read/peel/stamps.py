@@ -2,6 +2,7 @@
 
 import re
 from datetime import date
+from functools import lru_cache
 from typing import NamedTuple
 
 from ncdiag.model.log import Clock, Moment
@@ -135,13 +136,17 @@ def _dated(
     if printed:
         calendar.saw(int(printed))
     year = int(printed) if printed else calendar.year(month)
+    seconds += _days(year, month, day) * 86400.0 - _offset(parts.get("z"))
+    return Stamp(Moment(text, seconds, Clock.WALL), 3 if printed else 2)
+
+
+@lru_cache(maxsize=64)
+def _days(year: int, month: int, day: int) -> int:
     try:
-        days = date(year, month, day).toordinal() - _EPOCH
+        return date(year, month, day).toordinal() - _EPOCH
     except ValueError:
         # The 29th of February in a year that was only supposed.
-        days = date(year, month, 28).toordinal() + day - 28 - _EPOCH
-    seconds += days * 86400.0 - _offset(parts.get("z"))
-    return Stamp(Moment(text, seconds, Clock.WALL), 3 if printed else 2)
+        return date(year, month, 28).toordinal() + day - 28 - _EPOCH
 
 
 def _offset(zone: str | None) -> float:

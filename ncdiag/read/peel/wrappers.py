@@ -5,7 +5,7 @@ A row's named groups say what the wrapper proves: ``host``, ``pid``, ``rank``, `
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -237,7 +237,7 @@ WRAPPERS: tuple[Wrapper, ...] = (
     # quotes
     _row("quote", ">", r">(?!>>)(?:[> ]*> ?| |$)", proves=Proof.NOTHING),
     _weak("quote'", ">", r">+", needs=Proof.SURE),
-    _weak("fence", "`~|\ufeff", r"(?:`{1,8}|~{3,8}|\ufeff|\|) *", needs=Proof.SURE),
+    _weak("fence", "`~|", r"(?:`{1,8}|~{3,8}|\|) *", needs=Proof.SURE),
     _weak("blanks", " \t", r"[ \t]{1,400}(?=\S)", needs=Proof.SURE),
 )
 
@@ -248,19 +248,33 @@ def _may_begin(row: Wrapper, character: str) -> bool:
     return ("a" if character.isalpha() else character) in row.opening
 
 
-# A line tries only the rows that may begin with its first character.
+class _Trial(NamedTuple):
+    """All rows that may begin with one character, as one pattern: a group a row."""
+
+    pattern: re.Pattern[str]
+    rows: tuple[Wrapper, ...]
+
+
+def _trial(rows: Iterable[Wrapper]) -> _Trial:
+    tried = tuple(rows)
+    forms = (_NAMED.sub("(?:", row.pattern.pattern) for row in tried)
+    return _Trial(re.compile("|".join(f"({form})" for form in forms), re.ASCII), tried)
+
+
+_NAMED = re.compile(r"\(\?P<\w+>")
 _BY_CHARACTER = {
-    character: tuple(row for row in WRAPPERS if _may_begin(row, character))
+    character: _trial(row for row in WRAPPERS if _may_begin(row, character))
     for character in map(chr, (9, *range(32, 127)))
+    if any(_may_begin(row, character) for row in WRAPPERS)
 }
-_OTHER = tuple(row for row in WRAPPERS if "\ufeff" in row.opening)
 
 
-def matching(text: str, start: int) -> Iterator[tuple[Wrapper, re.Match[str]]]:
-    """The rows that match at ``start``, in order."""
-    if start >= len(text):
-        return
-    for row in _BY_CHARACTER.get(text[start], _OTHER):
-        found = row.pattern.match(text, start)
-        if found and found.end() > start:
-            yield row, found
+def match(text: str, start: int) -> tuple[Wrapper, re.Match[str]] | None:
+    """The first row that matches at ``start``."""
+    trial = _BY_CHARACTER.get(text[start : start + 1])
+    tried = trial.pattern.match(text, start) if trial else None
+    if not trial or not tried or not tried.lastindex:
+        return None
+    row = trial.rows[tried.lastindex - 1]
+    found = row.pattern.match(text, start)
+    return (row, found) if found else None

@@ -67,6 +67,14 @@ class Joiner:
         self._last = 0
         self._waiting: list[Raw] = []
 
+    def passes(self, raw: Raw) -> bool:
+        """Whether ``raw`` is whole for sure, as most lines are; else it is to be pushed."""
+        length = len(raw.text)
+        if self._held or self._waiting or length >= self._longest or self._is_cut(raw.text):
+            return False
+        self._last = raw.number
+        return True
+
     def push(self, raw: Raw) -> Iterator[Raw]:
         """The lines that are whole now."""
         if self._waiting:
@@ -85,7 +93,7 @@ class Joiner:
     def _take(self, raw: Raw) -> Iterator[Raw]:
         held = self._held
         if held is not None:
-            follows = raw.number == self._last + 1 and self._continues(raw.text)
+            follows = self._follows(held, raw)
             if follows and self._is_cut(held.text):
                 yield from self._join(held, raw)
                 return
@@ -106,7 +114,7 @@ class Joiner:
         longest = length >= self._longest
         self._longest = max(length, self._longest)
         may_be_cut = longest and not self._given_up and _NARROWEST <= length <= _WIDEST
-        if (may_be_cut or self._is_cut(raw.text)) and self._begins(raw.text):
+        if may_be_cut or self._is_cut(raw.text):
             self._held, self._parts = raw, 1
         else:
             yield raw
@@ -124,6 +132,12 @@ class Joiner:
 
     def _is_cut(self, text: str) -> bool:
         return text.endswith("$") or (self._width is not None and len(text) >= self._width)
+
+    def _follows(self, held: Raw, raw: Raw) -> bool:
+        """Whether ``raw`` may be the rest of ``held``; two that begin alike are two records."""
+        alike = raw.text[:2] == held.text[:2]
+        next_to_it = raw.number == self._last + 1 and not alike
+        return next_to_it and self._continues(raw.text) and self._begins(held.text)
 
     def _continues(self, text: str) -> bool:
         return bool(text.strip()) and not self._begins(text)
