@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import isfinite
 from typing import NamedTuple
 
 from ncdiag.diagnose.postmortem.hosts import HostBook
@@ -199,7 +200,9 @@ class _Axis:
         self._span = max(seconds, default=0.0) - self._from
 
     def _seconds(self, place: Place) -> float | None:
-        return place.time.seconds if place.time and place.time.clock is self.clock else None
+        time = place.time
+        known = time and time.clock is self.clock and isfinite(time.seconds)
+        return time.seconds if time and known else None
 
     def at(self, place: Place) -> float | None:
         """A share of the axis; ``None`` where the place carries no such time."""
