@@ -70,7 +70,7 @@ class Peeler:
             return ()
         lines = self._bare(raw) or list(self._peeled(raw))
         self._last = raw
-        self._last_told = any(_tells(line) for line in lines)
+        self._last_told = _tells(lines[-1]) if lines else False
         return lines
 
     def _bare(self, raw: Raw) -> list[Line]:
@@ -179,9 +179,14 @@ class Peeler:
     def _line(self, text: str, end: int, number: int, found: Chain) -> Line:
         speaker, prefix, origin = found.speaker, found.prefix, found.origin
         if prefix:
-            speaker = speaker._replace(device=prefix.device)
-            if prefix.host:
-                speaker = speaker._replace(host=prefix.host, pid=prefix.pid)
+            speaker = Speaker(
+                prefix.host or speaker.host,
+                prefix.pid or speaker.pid,
+                speaker.rank,
+                prefix.device,
+                speaker.label,
+                speaker.address,
+            )
             origin = None if origin == "kernel" else origin
         body = text[found.end : end].rstrip()
         repeats = 0
