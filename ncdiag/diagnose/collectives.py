@@ -48,10 +48,11 @@ def _judge(group: Group, dumps: dict[int, FlightDump]) -> list[Divergence]:
     standings = group.standings
     waited = group.frontier
     parted = _first_not_common(group)
+    late = 0 if group.keeps_states else 1
     found = []
     if odd := _odd(group):
         found = [odd]
-    elif parted is not None and (waited is None or parted <= waited):
+    elif parted is not None and (waited is None or parted <= waited + late):
         found = [_parted(group, parted)]
     if waited is None:
         return found

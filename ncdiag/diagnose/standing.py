@@ -48,6 +48,16 @@ class Group:
         return f"{self.name} ({self.description})" if known else self.name
 
     @property
+    def keeps_states(self) -> bool:
+        """Whether the back-end records where calls are; others tell a little late what ended."""
+        return any(
+            entry.state not in ("scheduled", "")
+            for each in self.standings.values()
+            for entries in each.calls.values()
+            for entry in entries
+        )
+
+    @property
     def frontier(self) -> int | None:
         """The earliest collective that anybody waits in."""
         waiting = [s.waiting for s in self.standings.values() if s.waiting is not None]
