@@ -213,7 +213,8 @@ class Benchmark:
     ``library_version`` is the number of the heading, converted (22807 is ``2.28.7``).
     ``heading`` is where the column titles stand, ``None`` when none was printed.
     ``complete`` means the footer is there. ``announced`` is false for a table whose announcement
-    is missing. ``unfinished_size`` is that of a row that was begun and has no result.
+    is missing, and ``headless`` true where its column titles are as well: its beginning may be in
+    an earlier piece. ``unfinished_size`` is that of a row that was begun and has no result.
     """
 
     place: Place
@@ -230,6 +231,7 @@ class Benchmark:
     end: Place | None = None
     environment: dict[str, str] = field(default_factory=dict)
     announced: bool = True
+    headless: bool = False
     unfinished_size: int | None = None
 
 

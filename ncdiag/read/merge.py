@@ -8,6 +8,7 @@ from typing import Any
 
 from ncdiag.model.log import (
     NOBODY,
+    Benchmark,
     CommunicatorState,
     InputSummary,
     LogEvidence,
@@ -15,6 +16,7 @@ from ncdiag.model.log import (
     Place,
 )
 from ncdiag.read.events import EventLog
+from ncdiag.read.nccl_tests.join import continue_benchmark
 
 MAX_PROCESSES = 200_000
 _MAX_COMMUNICATORS = 4_096
@@ -59,7 +61,8 @@ class EvidenceSum:
             self._add_input(summary, again=summary.path in before)
         known = set(self._sum.versions)
         self._sum.versions += [found for found in evidence.versions if found not in known]
-        for name in ("benchmarks", "progress", "failures", "ras", "dumps", "inspector"):
+        self._add_benchmarks(evidence.benchmarks, later=bool(before))
+        for name in ("progress", "failures", "ras", "dumps", "inspector"):
             getattr(self._sum, name).extend(getattr(evidence, name))
         for host, place in evidence.hosts.items():
             if len(self._sum.hosts) < MAX_PROCESSES:
@@ -72,6 +75,12 @@ class EvidenceSum:
         self._sum.events = list(self._events.all())
         self._sum.processes = list(self._processes.values())
         return self._sum
+
+    def _add_benchmarks(self, benchmarks: list[Benchmark], *, later: bool) -> None:
+        """A later piece may begin in the table that the one before ended in."""
+        known = self._sum.benchmarks
+        rest = bool(later and known and benchmarks and continue_benchmark(known[-1], benchmarks[0]))
+        known.extend(benchmarks[rest:])
 
     def _add_input(self, summary: InputSummary, *, again: bool) -> None:
         self._lines[summary.path] = self._lines.get(summary.path, 0) + summary.lines

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ncdiag.diagnose.postmortem.benchmarks import benchmarks, peak_busbw
 from ncdiag.model.log import Benchmark, InputSummary, LogEvidence, Place
 from ncdiag.read.line import Line
+from ncdiag.read.nccl_tests.join import continue_benchmark
 from ncdiag.read.nccl_tests.table import TableReader, version_of
 from ncdiag.read.peel import Peeler
 
@@ -493,3 +494,15 @@ def test_lines_in_between_do_not_change_a_table(where: list[int]) -> None:
 
 def test_titles_of_the_tests_are_those_that_are_printed() -> None:
     assert re.search(r"redop\s+root", HEADING)
+
+
+def test_a_table_read_in_two_pieces_is_one() -> None:
+    lines = WHOLE.splitlines(keepends=True)
+    cut = next(n for n, line in enumerate(lines) if line == row(16))
+    pieces = [read("".join(lines[:cut])), read("".join(lines[cut:]))]
+    (first,), (later,) = pieces
+    assert continue_benchmark(first, later)
+    assert [r.size for r in first.rows] == [8, 16, 32]
+    assert (first.avg_busbw, first.complete) == (1.5, True)
+    assert not continue_benchmark(first, later)
+    assert not continue_benchmark(later, one(WHOLE))

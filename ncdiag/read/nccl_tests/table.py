@@ -115,8 +115,13 @@ class TableReader:
 
     def _unannounced(self, line: Line, stream: Stream) -> Run:
         """A table without an announcement, or whose heading is lost."""
-        run = self._runs.for_heading(stream) or self._begin(line, stream, announced=False)
+        run = self._runs.for_heading(stream) or self._headless(line, stream)
         run.benchmark.heading = line.place
+        return run
+
+    def _headless(self, line: Line, stream: Stream) -> Run:
+        run = self._begin(line, stream, announced=False)
+        run.benchmark.headless = True
         return run
 
     def _begin(self, line: Line, stream: Stream, *, announced: bool) -> Run:
@@ -169,7 +174,7 @@ class TableReader:
             run.layout = layout
 
     def _note_bounds(self, found: re.Match[str], line: Line, stream: Stream) -> None:
-        run = self._runs.for_bounds(stream) or self._begin(line, stream, announced=False)
+        run = self._runs.for_bounds(stream) or self._headless(line, stream)
         run.end_row()
         run.benchmark.out_of_bounds = int(found[1])
         run.benchmark.end = line.place
@@ -179,7 +184,7 @@ class TableReader:
 
     def _note_average(self, found: re.Match[str], line: Line, stream: Stream) -> None:
         average = number(found[1])
-        run = self._runs.for_average(stream, average) or self._begin(line, stream, announced=False)
+        run = self._runs.for_average(stream, average) or self._headless(line, stream)
         run.end_row()
         run.benchmark.avg_busbw = average
         run.benchmark.complete = True
