@@ -168,8 +168,8 @@ class RasTextReader:
             report.nodes = int(nodes)
 
     def _on_ignored(self, found: re.Match[str], line: Line) -> None:
-        del line
-        self._heading = found[0]
+        del found
+        self._heading = line.text.strip()
 
     def _on_part(self, found: re.Match[str], line: Line) -> None:
         """The headings of the two parts; the second is the last there is."""
