@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from ncdiag.model.finding import Postmortem, PostmortemVerdict, Role
+from ncdiag.model.finding import Postmortem, PostmortemVerdict, Role, Suspect, SuspectKind
 from ncdiag.model.log import InputSummary, LogEvidence
 from ncdiag.report.postmortem import text
 
@@ -60,10 +60,34 @@ def test_what_is_read_is_wrapped_and_what_is_copied_is_not(
     assert [line for line in lines if cell_len(line) > max(width, 20)] == []
 
 
-def test_the_story_names_whom_to_isolate_and_why(make_case: MakeCase) -> None:
-    words = " ".join(printed(make_case(2)).split())
+def test_who_is_isolated_for_another_reason_than_the_first_finding_is_told_why(
+    make_case: MakeCase,
+) -> None:
+    postmortem, evidence = make_case(2)
+    because = "because gpu002: ib_port_error on mlx5_0 (95 % sure)"
+    words = " ".join(printed((postmortem, evidence)).split())
     assert "story gpu002 lost its port. The other hosts timed out against it." in words
-    assert "because gpu002: ib_port_error on mlx5_0 (95 % sure)" in words
+    assert because not in words
+    other = replace(postmortem, findings=postmortem.findings[2:])
+    assert because in " ".join(printed((other, evidence)).split())
+
+
+def test_only_commands_get_names_put_into_them(make_case: MakeCase) -> None:
+    postmortem, evidence = make_case(2)
+    action = "The NIC of HOST or a GPU: ibstat NIC; nvidia-smi -i GPU"
+    values = {"hca": "mlx5_9", "pci": "0000:1b:00"}
+    first = replace(postmortem.findings[0], actions=[action], attributes=values)
+    words = " ".join(printed((replace(postmortem, findings=[first]), evidence)).split())
+    assert "The NIC of gpu002 or a GPU: ibstat mlx5_9; nvidia-smi -i 0000:1b:00" in words
+
+
+def test_a_gpu_with_and_without_its_function_is_one(make_case: MakeCase) -> None:
+    postmortem, evidence = make_case(2)
+    first = postmortem.findings[0]
+    gpus = [Suspect(kind=SuspectKind.GPU, name=name) for name in ("0000:1b:00.0", "0000:1b:00")]
+    both = replace(first, suspects=[*gpus, *first.suspects])
+    line = printed((replace(postmortem, findings=[both]), evidence)).splitlines()[0]
+    assert line.endswith("host gpu002, GPU 0000:1b:00, NIC mlx5_0 (90 % sure)")
 
 
 def test_a_finding_shows_its_line_and_what_is_known_of_it(make_case: MakeCase) -> None:

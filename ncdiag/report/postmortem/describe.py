@@ -26,7 +26,13 @@ _DEVICES: Final = {"NIC": ("hca", "device", "interface"), "GPU": ("pci", "bus_id
 _LOCAL_STATUSES: Final = frozenset({"1", "2", "4", "8", "9", "19", "21"})
 _DIGITS: Final = re.compile(r"\d+")
 _SENTENCE: Final = re.compile(r"(?<=[.?]) (?=[A-Z])")
-_WORDS: Final = re.compile(r"\b(HOST|PEER|NIC|GPU|PID|FILE|JOB|IFACE|ADDRESS)\b")
+# GPU and NIC are words of prose as well, but not where a command has its argument.
+_WORDS: Final = re.compile(
+    r"\b(?:HOST|PEER|PID|FILE|JOB|IFACE|ADDRESS)\b"
+    r"|(?<=-i )GPU\b|(?:(?<=ibstat )|(?<=mstdump )|(?<=-d ))NIC\b"
+)
+_ORDER: Final = tuple(SuspectKind)
+_PCI_FUNCTION: Final = re.compile(r"\.\d$")
 _KINDS: Final = {SuspectKind.GPU: "GPU", SuspectKind.NIC: "NIC", SuspectKind.CONFIG: "setting"}
 
 
@@ -57,15 +63,17 @@ def _fine(postmortem: Postmortem) -> str:
 
 
 def suspects(them: Sequence[Suspect]) -> str:
-    """``host gpu-04, NIC mlx5_2``; many of one kind are folded."""
+    """``host gpu-04, NIC mlx5_2``: hosts first and folded."""
     groups: dict[SuspectKind, list[str]] = {}
-    for one in them:
+    for one in sorted(them, key=lambda one: _ORDER.index(one.kind)):
         groups.setdefault(one.kind, []).append(one.name)
     return ", ".join(_group(kind, names) for kind, names in groups.items())
 
 
 def _group(kind: SuspectKind, names: Sequence[str]) -> str:
     word = _KINDS.get(kind, kind.value)
+    # A GPU's PCI address is printed with and without its function.
+    names = [name for name in names if _PCI_FUNCTION.sub("", name) not in {*names} - {name}]
     if kind is SuspectKind.APPLICATION and list(names) == [kind.value]:
         return "the application"
     many = "" if len(names) == 1 or kind is SuspectKind.APPLICATION else "s"
@@ -177,7 +185,7 @@ def next_command(finding: Finding) -> str:
 def filled(text: str, finding: Finding) -> str:
     """``text`` with the names that the finding knows in place of ``HOST``, ``NIC`` and so on."""
     names = _names(finding)
-    return _WORDS.sub(lambda match: names.get(match[1], match[1]), text)
+    return _WORDS.sub(lambda match: names.get(match[0], match[0]), text)
 
 
 def _names(finding: Finding) -> Mapping[str, str]:

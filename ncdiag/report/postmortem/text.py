@@ -70,8 +70,11 @@ class _Page:
         shown = story if self._verbose else story[:_STORY]
         for number, sentence in enumerate(shown):
             self._say("" if number else "story", sentence)
+        first = next(iter(self._postmortem.findings), None)
+        blamed = {suspect.name for suspect in first.suspects} if first else set()
         for one in self._postmortem.isolate:
-            self._because(one)
+            if self._verbose or one.host not in blamed:
+                self._because(one)
 
     def _because(self, one: Isolation) -> None:
         self._say("because", f"{one.host}: {one.because} ({percent(one.confidence)} sure)")
