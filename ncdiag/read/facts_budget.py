@@ -1,9 +1,9 @@
 """When lines that only state facts are worth reading."""
 
 # A look is over after this many lines in all, or in a stretch that taught too little.
-_LOOK_LINES = 40_000
+_LOOK_LINES = 24_000
 _STRETCH_LINES = 4_000
-_WORTHWHILE = 0.05
+_WORTHWHILE = 0.1
 # After a communicator's start the reader looks again, for this many lines at first.
 _AGAIN_LINES = 4_000
 

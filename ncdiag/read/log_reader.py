@@ -7,7 +7,7 @@ from ncdiag.model.log import InputSummary, LogEvidence, Place
 from ncdiag.read.dialects import line_readers, recall
 from ncdiag.read.line import Line, LineReader
 from ncdiag.read.peel import Peeler
-from ncdiag.read.plain import plain
+from ncdiag.read.plain import PlainLines
 
 # Wrappers that prove a host speaks, beside the library's own prefix.
 _HOST_ORIGINS = frozenset({"kernel", "syslog", "journald", "pdsh", "fabric-manager"})
@@ -40,6 +40,7 @@ class LogReader:
         self.open = False
         self.starts = 0
         self._brief = brief
+        self._plain = PlainLines()
         self._recall = recall(self._readers)
         self._plans: dict[Sequence[bytes], list[LineReader]] = {}
         self._open: list[LineReader] = []
@@ -55,11 +56,11 @@ class LogReader:
 
     def take(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> None:
         """Read a line without its line end; ``hits`` are the needles it contains."""
-        parts = plain(raw) if self._brief and hits and not self.open else None
-        if parts is not None and self._recall.knows(parts):
+        parts = self._plain.parts(raw) if self._brief and hits and not self.open else None
+        if parts is not None and parts.voice.known:
             if self._recall.counts(parts, raw, number, hits):
                 return
-            if not parts.wrapper and not self._pending:
+            if not parts.voice.wrapper and not self._pending:
                 line = parts.line(self._path, number)
                 self._hand_on(line, hits)
                 self._recall.learn(parts, line, hits)

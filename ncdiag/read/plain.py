@@ -13,58 +13,96 @@ from ncdiag.read.peel import clean, records
 # The library's own prefix, as far as its level; what stands before it are wrappers.
 _PREFIX = re.compile(
     r"([^\s:\[\]<>(){}|\"'`,;=\\]{1,255}):(\d{1,10}):\d{1,10} \[(-?\d{1,4})\]"
-    r"(?: (\S{1,256}:\d{1,7})(?: \(([^()]{0,200})\))?)? \Z",
+    r"(?: (\S{1,256}:\d{1,7})(?: \(([^()]{0,200})\))?)?\Z",
     re.ASCII,
 )
 _LEVEL = " NCCL "
+_LEVELS = frozenset({"WARN", "INFO", "TRACE"})
 _FARTHEST_LEVEL = 400
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 _SHOWN_MAX = 1000
 
 
-class PlainLine(NamedTuple):
-    """The parts of a line; ``wrapper`` is what stands before the prefix, its time as ``T``."""
+_MOST_KNOWN = 50_000
 
-    host: str
-    pid: str
-    wrapper: str
-    device: str
-    location: str | None
-    function: str | None
-    level: str
+
+class Voice:
+    """Who speaks, at which level and from where in the source, behind which wrappers.
+
+    ``wrapper`` is what stands before the library's prefix, its time as ``T``. ``known`` means that
+    such a line was read in full before. Each voice exists once, so that it may be part of a key.
+    """
+
+    __slots__ = ("device", "function", "host", "known", "level", "location", "pid", "wrapper")
+
+    def __init__(self, parts: tuple[str | None, ...], wrapper: str, level: str) -> None:
+        host, pid, self.device, self.location, self.function = parts
+        self.host, self.pid = str(host), str(pid)
+        self.wrapper = wrapper
+        self.level = level
+        self.known = False
+
+
+class PlainLine(NamedTuple):
+    """A line of one process: who speaks, the message, and the text from the prefix on."""
+
+    voice: Voice
     body: str
-    shown: str
+    text: str
 
     def line(self, path: str, number: int) -> Line:
         """The line as the peeler would make it, if there is no wrapper."""
+        voice = self.voice
         return Line(
             text=self.body,
             place=Place(path, number),
-            shown=self.shown,
-            speaker=Speaker(self.host, self.pid, None, self.device),
-            level=self.level,
-            location=self.location,
-            function=self.function,
+            shown=self.text[:_SHOWN_MAX].rstrip(),
+            speaker=Speaker(voice.host, voice.pid, None, voice.device),
+            level=voice.level,
+            location=voice.location,
+            function=voice.function,
         )
 
 
-def plain(raw: bytes) -> PlainLine | None:
-    """The parts of a raw line; ``None`` if there is any doubt about them."""
-    if b"\x1b" in raw or b"\r" in raw or b"\0" in raw:
-        return None
-    text = raw.decode(errors="replace")
-    at = text.find(_LEVEL, 0, _FARTHEST_LEVEL) + 1
-    found = _PREFIX.search(text, 0, at) if at else None
-    start = text.find(" ", at + 5)
-    if found is None or start < 0:
-        return None
-    body = text[start + 1 :].rstrip()
-    doubtful = "[" in body or "CCL" in body or "NVRM" in body or body.endswith("$")
-    if doubtful and (records.hinted(body) or not clean.is_plain(body) or body[-1] in "])$"):
-        return None
-    host, pid, device, location, function = found.groups()
-    begin = found.start()
-    wrapper = _TIME.sub("T", text[:begin]) if begin else ""
-    level = text[at + 5 : start]
-    shown = text[begin : begin + _SHOWN_MAX].rstrip()
-    return PlainLine(host, pid, wrapper, device, location, function, level, body, shown)
+class PlainLines:
+    """Takes lines of one input apart; a prefix that came before is not looked at again."""
+
+    def __init__(self) -> None:
+        self._prefixes: dict[str, Voice] = {}
+        self._voices: dict[tuple[str | None, ...], Voice] = {}
+
+    def parts(self, raw: bytes) -> PlainLine | None:
+        """The parts of a raw line; ``None`` if there is any doubt about them."""
+        if b"\x1b" in raw or b"\r" in raw or b"\0" in raw:
+            return None
+        text = raw.decode(errors="replace")
+        # Behind the level: " NCCL WARN ".
+        start = text.find(" ", text.find(_LEVEL, 0, _FARTHEST_LEVEL) + len(_LEVEL)) + 1
+        voice = self._prefixes.get(text[:start])
+        if voice is None:
+            voice = self._voice(text, start)
+            if voice is None:
+                return None
+        body = text[start:].rstrip()
+        if ("[" in body or "CCL" in body or "NVRM" in body or body[-1:] == "$") and (
+            body[-1] in "])$" or records.hinted(body) or not clean.is_plain(body)
+        ):
+            return None
+        return PlainLine(voice, body, text)
+
+    def _voice(self, text: str, start: int) -> Voice | None:
+        """Who speaks by what stands before ``start``."""
+        head, _, level = text[: start - 1].rpartition(_LEVEL)
+        found = _PREFIX.search(head)
+        if start < len(_LEVEL) or level not in _LEVELS or not found:
+            return None
+        wrapper = _TIME.sub("T", head[: found.start()])
+        key = (*found.groups(), wrapper, level)
+        voice = self._voices.get(key)
+        if voice is None:
+            if len(self._voices) >= _MOST_KNOWN:
+                return None
+            voice = self._voices[key] = Voice(found.groups(), wrapper, level)
+        if not wrapper and len(self._prefixes) < _MOST_KNOWN:
+            self._prefixes[text[:start]] = voice
+        return voice

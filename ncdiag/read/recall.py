@@ -17,7 +17,6 @@ from ncdiag.read.signatures.row import Signature
 # In warnings these say no more than that their process lives, or where in the source it is.
 _SIGNS = frozenset({b"NCCL WARN ", b".cc:", b".h:", b".c:", b".cu:", b".cpp:"})
 _MOST_KNOWN = 50_000
-_MOST_PROCESSES = 100_000
 
 _Key = tuple[object, ...]
 
@@ -46,12 +45,7 @@ class Recall:
         # What a signature's captures were in a line of this process; None: it refused them.
         self._known: dict[_Key, _Tally | None] = {}
         self._tallies: dict[int, _Tally] = {}
-        self._processes: set[tuple[str, str, str]] = set()
         self._latest = (b"", -1)
-
-    def knows(self, line: PlainLine) -> bool:
-        """Whether such lines of this process were read in full before."""
-        return (line.host, line.pid, line.wrapper) in self._processes
 
     def counts(self, line: PlainLine, raw: bytes, number: int, hits: tuple[bytes, ...]) -> bool:
         """Whether the line says only what is known; it is counted then.
@@ -77,10 +71,9 @@ class Recall:
 
     def learn(self, plain: PlainLine, line: Line, hits: tuple[bytes, ...]) -> None:
         """Remember what a line turned out to be, now that it was read in full."""
-        if line.text != plain.body or line.level != plain.level:
+        if line.text != plain.body or line.level != plain.voice.level:
             return
-        if len(self._processes) < _MOST_PROCESSES:
-            self._processes.add((plain.host, plain.pid, plain.wrapper))
+        plain.voice.known = True
         if rows := self._plans.get(hits):
             self._look(rows, plain, line)
 
@@ -105,18 +98,19 @@ class Recall:
         self, rows: tuple[Signature, ...], plain: PlainLine, line: Line | None
     ) -> list[_Tally] | None:
         """What counts for this line, if all of it is known; ``line`` makes it known."""
+        level = plain.voice.level
         seen: list[FindingClass] = []
         tallies = []
         for row in rows:
-            if row.class_ in seen or plain.level not in row.levels:
+            if row.class_ in seen or level not in row.levels:
                 continue
-            location = plain.location
+            location = plain.voice.location
             if row.location and not (location and row.location.search(location)):
                 continue
             found = row.pattern.search(plain.body)
             if not found:
                 continue
-            key = (row.name, plain[:5], found.groups())
+            key = (row.name, plain.voice, found.groups())
             if key in self._known:
                 tally = self._known[key]
             elif line is not None:
@@ -131,7 +125,7 @@ class Recall:
         return tallies
 
     def _full(self, form: str, plain: PlainLine) -> Event | None:
-        return self._events.full(form, f"{plain.host}:{plain.pid}")
+        return self._events.full(form, f"{plain.voice.host}:{plain.voice.pid}")
 
     def _meet(self, row: Signature, line: Line, key: _Key) -> _Tally | None:
         event = match(row, line)

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 try:
     import hyperscan
@@ -20,12 +20,8 @@ _ID_BITS = 16
 _ID_MASK = (1 << _ID_BITS) - 1
 
 
-class HitLine(NamedTuple):
-    """A line of a block, ``block[start:end]`` without its line feed, and the needles in it."""
-
-    start: int
-    end: int
-    hits: tuple[bytes, ...]
+# A line of a block, ``block[start:end]`` without its line feed, and the needles in it.
+HitLine = tuple[int, int, tuple[bytes, ...]]
 
 
 class Engine(Protocol):
@@ -61,7 +57,7 @@ class Scanner:
             at = event >> bits
             if at > end or first < 0:
                 if first >= 0:
-                    yield HitLine(start, end, self._names(first, more))
+                    yield start, end, self._names(first, more)
                     more = []
                 start = block.rfind(b"\n", end, at) + 1 or end
                 end = block.find(b"\n", at, stop)
@@ -70,7 +66,7 @@ class Scanner:
             else:
                 more.append(event & mask)
         if first >= 0:
-            yield HitLine(start, end, self._names(first, more))
+            yield start, end, self._names(first, more)
 
     def hits(self, line: bytes) -> tuple[bytes, ...]:
         """The needles in one line."""
