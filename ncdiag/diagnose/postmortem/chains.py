@@ -2,6 +2,7 @@
 
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.draft import Draft, derived
+from ncdiag.diagnose.postmortem.thresholds import ECHO_CONFIDENCE
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.log import NcclProcess
 
@@ -25,7 +26,8 @@ def unexplained(case: Case) -> list[Draft]:
         class_ = _BY_RESULT.get(result or 0)
         if class_ and process.chain_place:
             text = " <- ".join(f"{file}:{line} -> {n}" for file, line, n in process.chain[-3:])
-            found.setdefault(class_, derived(class_, process.chain_place, text, role=None))
+            draft = found.setdefault(class_, derived(class_, process.chain_place, text))
+            draft.confidence = ECHO_CONFIDENCE
     return list(found.values())
 
 

@@ -30,7 +30,7 @@ def after_failed_call(draft: Draft, drafts: list[Draft], case: Case) -> Draft | 
     """
     if draft.class_ not in _ENDINGS:
         return None
-    calls = [d for d in drafts if d is not draft and d.class_ not in _NO_CALLS and _failure(d)]
+    calls = [d for d in drafts if d is not draft and _failure(d)]
     causes = {id(event): _cause(event, calls, case) for event in draft.strong}
     standing = [event for event in draft.strong if causes[id(event)] is None]
     if draft.class_ is C.PROCESS_DIED:
@@ -55,6 +55,9 @@ def _exited(event: Event) -> bool:
 
 
 def _failure(draft: Draft) -> bool:
+    """Whether a draft holds failed calls; what comes of a comparison is no process's call."""
+    if draft.derived or draft.class_ in _NO_CALLS:
+        return False
     return draft.role is not Role.WARNING and draft.tier < Tier.RESULT
 
 

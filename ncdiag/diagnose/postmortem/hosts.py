@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from ncdiag.diagnose.postmortem.names import same_host, short
+from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.log import Event, LogEvidence, Speaker
 
 # Addresses that every host may have: loopback, link-local, the default bridge of containers.
@@ -11,6 +12,8 @@ _EVERYWHERE = re.compile(
     r"127\.|169\.254\.|172\.17\.|fe80:|::1$|0\.0\.0\.0$|localhost$", re.IGNORECASE
 )
 _ELIDED = re.compile(r"^\.{2,}[-_.]?|^…[-_.]?")
+# What a launcher tells of a process on another host.
+_ENDED_ELSEWHERE = frozenset({C.PROCESS_DIED, C.PROCESS_CRASH, C.OOM_KILL})
 _BRACKETS = str.maketrans("", "", "[]")
 _MAPPED = re.compile(r"^::ffff:(?=\d+\.)", re.IGNORECASE)
 
@@ -72,10 +75,11 @@ class HostBook:
 
     def of_event(self, event: Event) -> str | None:
         """The host an event is about: the one it names as its place, else the one that speaks."""
-        for named in (event.details.get("host"), event.attributes.get("host")):
-            if named:
-                return self.resolve(named)
-        return self.of_speaker(event.speaker)
+        details, attributes = event.details, event.attributes
+        named = details.get("host") or details.get("node") or attributes.get("host")
+        if not named and event.class_name in _ENDED_ELSEWHERE:
+            named = details.get("address")
+        return self.resolve(named) if named else self.of_speaker(event.speaker)
 
     def peer_of(self, event: Event) -> str | None:
         """The other end that an event names, by name, address or GID."""

@@ -1,0 +1,70 @@
+"""The verdict and the story."""
+
+from typing import Any
+
+from ncdiag.model.log import InputSummary, Place
+
+
+def test_nothing_recognised_is_inconclusive_and_said_so(post: Any) -> None:
+    answer = post(inputs=[InputSummary(path="novel.txt", bytes=10, lines=1)])
+    assert answer.verdict == "inconclusive"
+    assert "recognised" in answer.story[0]
+
+
+def test_a_known_kind_without_findings_is_ok(post: Any) -> None:
+    assert post(inputs=[InputSummary(path="dmesg", kinds=["kernel"])]).verdict == "ok"
+
+
+def test_an_input_that_could_not_be_read_leaves_it_open(post: Any) -> None:
+    good = InputSummary(path="a.log", kinds=["nccl"])
+    bad = InputSummary(path="b.log", error="permission denied")
+    assert post(inputs=[good, bad]).verdict == "inconclusive"
+
+
+def test_a_table_without_a_footer_leaves_it_open(bench: Any, post: Any) -> None:
+    assert post(benchmarks=[bench.table([1.0, 2.0])]).verdict == "ok"
+    assert post(benchmarks=[bench.table([1.0, 2.0], complete=False)]).verdict == "inconclusive"
+
+
+def test_a_stop_after_a_finished_test_is_no_failure(bench: Any, post: Any, names: Any) -> None:
+    answer = post(bench.event("terminated_by_launcher"), benchmarks=[bench.table([1.0])])
+    assert answer.verdict == "ok"
+    assert not names.roots(answer)
+
+
+def test_the_story_goes_by_time_and_ends_with_whom_to_isolate(bench: Any, post: Any) -> None:
+    answer = post(
+        bench.event("torch_watchdog_timeout", rank=2, at=700),
+        bench.event("gpu_fell_off_bus", "n7", xid="79", pci="0000:1b:00", at=100),
+    )
+    told = " ".join(answer.story)
+    assert "gpu fell off bus" in told
+    assert "torch watchdog timeout" in told
+    assert answer.story[-1] == "To isolate: n7."
+
+
+def test_the_story_says_when_the_order_of_hosts_is_not_certain(bench: Any, post: Any) -> None:
+    def pair(first: Any, second: Any) -> Any:
+        return post(
+            bench.event("process_crash", "a", pid="1", at=first, path="a.log", signal="11"),
+            bench.event("cuda_out_of_memory", "b", pid="1", at=second, path="b.log"),
+        )
+
+    assert any("not certain" in sentence for sentence in pair(10, 12).story)
+    assert any("no common clock" in sentence for sentence in pair(None, None).story)
+    assert not any("not certain" in sentence for sentence in pair(10, 90).story)
+
+
+def test_a_cut_input_lowers_confidence(bench: Any, post: Any) -> None:
+    fault = bench.event("gpu_fell_off_bus", "n7")
+    whole = post(fault).findings[0].confidence
+    cut = post(fault, inputs=[InputSummary(path="x", kinds=["kernel"], truncated=True)])
+    assert cut.findings[0].confidence < whole
+
+
+def test_evidence_quotes_the_line_that_speaks_first(bench: Any, post: Any) -> None:
+    event = bench.event("shm_no_space", "a", pid="1", errno="28")
+    finding = post(event).findings[0]
+    assert (finding.first_seen.path, finding.first_seen.line) == (event.place.path, 1)
+    assert finding.evidence[0].text == event.text
+    assert isinstance(event.place, Place)
