@@ -58,9 +58,10 @@ def _judge(group: Group, dumps: dict[int, FlightDump]) -> list[Divergence]:
         return found
     waiting = [r for r, each in standings.items() if each.waiting is not None]
     absent = _without_dump(group, dumps) if dumps else ()
+    found = found or [_standstill(group, waited)]
     if absent:
         found.append(_no_dump(group, waited, absent, waiting))
-    return found or [_standstill(group, waited)]
+    return found
 
 
 def _first_not_common(group: Group) -> int | None:
@@ -112,10 +113,21 @@ def _divergence(
         timeout_ms=next((e.timeout_ms for e in entries if e.timeout_ms is not None), None),
         explanation=explanation,
         confidence=confidence,
+        at=_at(standings[ranks[0]], seq) if ranks and ranks[0] in standings else None,
         places=tuple(
             standings[rank].place for rank in (ranks + others)[:MAX_PLACES] if rank in standings
         ),
     )
+
+
+def _at(standing: Standing, seq: int) -> str | None:
+    """Where the program made its call ``seq``, or the last before it."""
+    numbers = [number for number in standing.calls if number <= seq]
+    if not numbers:
+        return None
+    frames = standing.calls[max(numbers)][0].frames
+    own = (frame for frame in frames if "/torch/" not in frame)
+    return next(own, frames[0] if frames else None)
 
 
 def _op(standings: Sequence[Standing], seq: int) -> str | None:
@@ -145,7 +157,8 @@ def _parted(group: Group, seq: int) -> Divergence:
     what = _what(group, seq)
     last = max(0, *(group.standings[rank].enqueued for rank in lacking))
     # Where nobody waits, a dump may just have been made later than another.
-    sure = 1.0 if any(each.waiting is not None for each in group.standings.values()) else 0.7
+    waits = group.frontier is not None or not group.keeps_states
+    sure = 1.0 if waits else 0.7
     if len(callers) < len(lacking):
         text = (
             f"only {_have(callers, 'is', 'are')} in {what}; {_have(lacking, 'has', 'have')} called "
@@ -158,7 +171,7 @@ def _parted(group: Group, seq: int) -> Divergence:
     text = (
         f"{_have(lacking, 'has', 'have')} not called {what}, which {_have(callers, 'has', 'have')} "
         f"called: stopped in the program after {last}, or one call left out"
-    )
+    ) + _called_at(group, seq, lacking[0], "last ")
     confidence = sure * (0.85 if len(lacking) < len(callers) else 0.5)
     return _divergence(
         group, _Kind.BEHIND, seq, lacking, callers, explanation=text, confidence=confidence
@@ -188,7 +201,7 @@ def _sides(
     if len(many) == len(second):
         text += "; no side is larger"
         return _divergence(group, _Kind.ODD, seq, many + odd, (), explanation=text, confidence=0.4)
-    text += _shift(group, seq, most, many, odd)
+    text += _shift(group, seq, most, many, odd) + _called_at(group, seq, odd[0])
     return _divergence(group, _Kind.ODD, seq, odd, many, explanation=text, confidence=0.9)
 
 
@@ -206,6 +219,11 @@ def _shift(
     if mine == calls_at(there.get(seq + 1, ())):
         return f"; the others call {described(mine)} next: rank {odd[0]} may have left one out"
     return ""
+
+
+def _called_at(group: Group, seq: int, rank: int, what: str = "") -> str:
+    at = _at(group.standings[rank], seq)
+    return f"; rank {rank} {what}called from {at}" if at else ""
 
 
 def _standstill(group: Group, seq: int) -> Divergence:

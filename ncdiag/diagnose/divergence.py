@@ -48,6 +48,7 @@ class Divergence:
     odd_op: str | None = None
     timeout_ms: int | None = None
     waiting_in: str | None = None
+    at: str | None = None
     places: tuple[Place, ...] = ()
 
     @property

@@ -1,13 +1,18 @@
 """How far each rank got in each process group, from its own records."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ncdiag.model.log import FlightDump, FlightEntry, GroupProgress, Place
 
 DEFAULT_GROUPS = frozenset({"default_pg", "default"})
-_FIRST_WORD = re.compile(r"[^\s(]+")
+# "PG ID 2 PG GUID 5(tensor)", "PG 2", or a name by itself.
+_PRINTED = (
+    re.compile(r"PG GUID (?P<name>[^\s(]{1,200})(?:\((?P<what>[^)]{0,200})\))?"),
+    re.compile(r"PG (?:ID )?(?P<name>\d{1,9})(?P<what>)"),
+    re.compile(r"(?P<name>[^\s(]{1,200}) ?(?:\((?P<what>[^)]{0,200})\))?"),
+)
 NONE_YET = -1
 
 
@@ -133,28 +138,24 @@ def _add_progress(
     groups: dict[tuple[str, tuple[int, ...]], Group], progress: Iterable[GroupProgress]
 ) -> None:
     """Ranks without a dump, as far as the watchdog's lines tell; the latest line counts."""
-    for group_name, record in _named(progress):
-        standing = _told(record)
-        if standing is None:
+    for record in progress:
+        printed, standing = _printed(record.group or ""), _told(record)
+        if printed is None or standing is None:
             continue
-        known = [group for (name, _), group in groups.items() if name == group_name]
-        if not known:
-            known = [groups.setdefault((group_name, ()), Group(name=group_name))]
-            known[0].description = _description(record.group or "")
-        group = known[0]
+        name, description = printed
+        known = [group for (other, _), group in groups.items() if other == name]
+        group = known[0] if known else groups.setdefault((name, ()), Group(name=name))
+        group.description = group.description or description
         if standing.rank not in group.standings or not group.standings[standing.rank].calls:
             group.standings[standing.rank] = standing
 
 
-def _named(progress: Iterable[GroupProgress]) -> Iterator[tuple[str, GroupProgress]]:
-    for record in progress:
-        if record.rank is not None and record.group and (word := _FIRST_WORD.match(record.group)):
-            yield word[0], record
-
-
-def _description(group: str) -> str:
-    _, _, rest = group.partition("(")
-    return rest.rstrip(")").strip()
+def _printed(group: str) -> tuple[str, str] | None:
+    """A group's name and description as the watchdog prints them."""
+    for pattern in _PRINTED:
+        if found := pattern.search(group):
+            return found["name"], found["what"] or ""
+    return None
 
 
 def _told(record: GroupProgress) -> Standing | None:

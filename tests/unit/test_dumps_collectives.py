@@ -191,13 +191,14 @@ def test_nothing_is_said_where_nobody_waits() -> None:
 
 def test_a_member_without_a_dump_is_suspect_when_others_wait() -> None:
     dumps = [dump(r, [*done(3), waiting(4)]) for r in (0, 1, 3)]
-    found = only(analyse(dumps))
+    found, stuck = analyse(dumps)
     assert (found.kind, found.ranks, found.others) == (Kind.NO_DUMP, (2,), (0, 1, 3))
+    assert (stuck.kind, stuck.accuses) == (Kind.STUCK, False)
 
 
 def test_a_gap_in_the_ranks_of_the_default_group_is_a_missing_dump() -> None:
     dumps = [dump(r, [*done(3), waiting(4)], groups={}) for r in (0, 1, 3)]
-    assert only(analyse(dumps)).ranks == (2,)
+    assert analyse(dumps)[0].ranks == (2,)
 
 
 def test_a_ring_that_lost_its_beginning_is_aligned_by_number() -> None:
@@ -287,14 +288,14 @@ def test_two_dumps_of_a_rank_count_once() -> None:
 def test_dumps_of_unknown_rank_are_left_out() -> None:
     dumps = [dump(r, [waiting(6)]) for r in RANKS]
     dumps[3].rank = None
-    assert only(analyse(dumps)).ranks == (3,)
+    assert analyse(dumps)[0].ranks == (3,)
 
 
 def test_lines_of_the_watchdog_stand_in_for_dumps() -> None:
     progress = [
         GroupProgress(
             rank=rank,
-            group="0 (default_pg)",
+            group="PG ID 0 PG GUID 0(default_pg)",
             place=Place("log", rank + 1),
             enqueued=40 if rank == 1 else 41,
             completed=40,
@@ -309,6 +310,27 @@ def test_lines_of_the_watchdog_stand_in_for_dumps() -> None:
     for line in progress:
         line.group = None
     assert analyse([], progress) == []
+
+
+def test_groups_of_the_watchdog_are_kept_apart() -> None:
+    progress = [
+        GroupProgress(rank=rank, group=group, place=Place("log", 1), enqueued=n, completed=n)
+        for rank in RANKS
+        for group, n in (("PG 1", 40), ("PG ID 2 PG GUID 7(tp)", 50), ("PG ID 3 PG GUID 8", 60))
+    ]
+    assert analyse([], progress) == []
+    progress[4].enqueued = progress[4].completed = 49
+    assert only(analyse([], progress)).group == "7"
+    assert only(analyse([], progress)).description == "tp"
+
+
+def test_the_line_of_the_program_is_told() -> None:
+    frames = ("f at /x/torch/distributed/c10d.py:3", "step at /app/train.py:8")
+    dumps = [dump(r, [*done(5), *([waiting(6)] if r != 2 else [])]) for r in RANKS]
+    dumps[2].entries[-1].frames = frames
+    found = only(analyse(dumps))
+    assert found.at == frames[1]
+    assert "last called from step at /app/train.py:8" in found.explanation
 
 
 def test_ranks_are_folded() -> None:
