@@ -70,7 +70,8 @@ _STATE = _Kind(
 class _Form(NamedTuple):
     """How a failed call is told: the text stands between ``head`` and ``tail``.
 
-    A text without quotes ends where something else may begin. ``sample`` has places for the code and the text.
+    A text without quotes ends where something else may begin. ``sample`` has places for the code
+    and the text.
     """
 
     name: str

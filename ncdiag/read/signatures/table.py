@@ -1,12 +1,27 @@
 """The whole signature table, in the order in which rows of one class are tried."""
 
-from ncdiag.read.signatures import completions, cuda, ofi, sockets, verbs
+from ncdiag.read.signatures import (
+    completions,
+    cuda,
+    gpu,
+    library,
+    ofi,
+    results,
+    sockets,
+    usage,
+    verbs,
+)
 from ncdiag.read.signatures.row import Signature
 
+# The most telling rows first: a result code says least.
 TABLE: tuple[Signature, ...] = (
     *completions.ROWS,
     *verbs.ROWS,
     *sockets.ROWS,
     *ofi.ROWS,
+    *gpu.ROWS,
     *cuda.ROWS,
+    *library.ROWS,
+    *usage.ROWS,
+    *results.ROWS,
 )
