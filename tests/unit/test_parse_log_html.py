@@ -1,11 +1,12 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from ncdiag.model.finding import Postmortem
-from ncdiag.model.log import Clock, LogEvidence, Moment, Place
+from ncdiag.model.log import Clock, LogEvidence, Moment, NcclProcess, Place, Speaker
 from ncdiag.report.postmortem import html_report
 from ncdiag.report.postmortem.timeline import draw
 
@@ -135,8 +136,29 @@ def test_a_finding_that_no_event_tells_of_is_on_the_timeline(make_case: MakeCase
     postmortem, evidence = make_case(2, clock=False)
     evidence.events.clear()
     rows = {row.name: row.marks for row in draw(postmortem, evidence, {}).rows}
-    assert [mark.finding for mark in rows["gpu002"]] == [1, 2]
-    assert [mark.finding for mark in rows["logs/gpu001.log"]] == [3]
+    assert [mark.finding for mark in rows["gpu002"]] == [2, 1]
+    assert [mark.finding for mark in rows["gpu001"]] == [3]
+
+
+def test_a_line_without_a_host_belongs_to_the_only_one_that_speaks_in_its_file(
+    make_case: MakeCase,
+) -> None:
+    postmortem, evidence = make_case(2)
+    evidence.events[0].speaker = Speaker(rank=9)
+    assert draw(postmortem, evidence, {}).rows[0].name == "gpu002"
+    evidence.processes.append(NcclProcess(host="gpu009", pid="1", first=evidence.events[0].place))
+    assert draw(postmortem, evidence, {}).rows[0].name == "logs/gpu002.log"
+
+
+def test_a_time_without_a_year_is_one_of_the_year_of_the_others(make_case: MakeCase) -> None:
+    postmortem, evidence = make_case(2)
+    before = draw(postmortem, evidence, {})
+    first_of_year = datetime(2023, 1, 1, tzinfo=UTC).timestamp()
+    place = evidence.events[0].place
+    seconds = place.time.seconds - first_of_year if place.time else 0.0
+    evidence.events[0].place = place._replace(time=Moment("no year", seconds, Clock.WALL))
+    after = draw(postmortem, evidence, {})
+    assert after.rows[0].marks[0].start == pytest.approx(before.rows[0].marks[0].start)
 
 
 def test_hosts_that_show_nothing_are_named_together(make_case: MakeCase) -> None:

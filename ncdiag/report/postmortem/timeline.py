@@ -17,6 +17,10 @@ _NEAR = 0.006
 _MOST_TICKS = 7
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 _MOST_ROWS = 400
+_YEAR_S = 366 * 86400.0
+_LATEST_S = 4e9
+# Drawn one over the other: roots last.
+_LAYERS = (Role.WARNING, Role.CONSEQUENCE, Role.ROOT)
 _NOTES = {
     Clock.WALL: "Times are those of each host's own clock; between hosts they can be off.",
     Clock.DAY: "Times are those of each host's own clock; no log says which day.",
@@ -93,6 +97,8 @@ def draw(postmortem: Postmortem, evidence: LogEvidence, names: Mapping[str, str]
     for (name, number, _), group in groups.items():
         row = rows.setdefault(name, Row(visible(name)))
         row.marks.append(_mark(group, axis, postmortem.findings[number - 1].role))
+    for row in rows.values():
+        row.marks.sort(key=lambda mark: _LAYERS.index(mark.role))
     spoken = _spans(evidence, hosts, axis, rows)
     ordered = sorted(rows.values(), key=_rank)
     return Picture(
@@ -146,20 +152,31 @@ def _sightings(
 ) -> Iterator[_Sighting]:
     """Each event under the finding it belongs to, then findings that no event tells of."""
     finder = _Finder(postmortem.findings)
+    owners = _owners(evidence, hosts)
     seen = set()
     for event in evidence.events:
         number = finder.find(event)
         if number:
             seen.add(number)
-            row = hosts.of_event(event) or event.place.path
+            row = hosts.of_event(event) or owners.get(event.place.path) or event.place.path
             last = event.last or event.place
             yield _Sighting(row, event.place, last, number, event.count, event.text)
     for number, finding in enumerate(postmortem.findings, start=1):
         if number not in seen and finding.first_seen:
             place = Place(finding.first_seen.path, finding.first_seen.line)
             text = finding.evidence[0].text if finding.evidence else finding.class_
-            row = next((one.name for one in finding.suspects if one.kind == "host"), place.path)
+            suspect = next((one.name for one in finding.suspects if one.kind == "host"), None)
+            row = suspect or owners.get(place.path) or place.path
             yield _Sighting(row, place, place, number, finding.count, text)
+
+
+def _owners(evidence: LogEvidence, hosts: HostBook) -> dict[str, str]:
+    """Files in which the processes of one host speak, and of no other."""
+    speakers: defaultdict[str, set[str]] = defaultdict(set)
+    for process in evidence.processes:
+        if process.first and process.host:
+            speakers[process.first.path].add(hosts.resolve(process.host))
+    return {path: min(names) for path, names in speakers.items() if len(names) == 1}
 
 
 class _Finder:
@@ -193,6 +210,7 @@ class _Axis:
     def __init__(self, sightings: Sequence[_Sighting], evidence: LogEvidence) -> None:
         self._lines = {one.path: max(one.lines, 1) for one in evidence.inputs}
         self.clock = _common_clock(sightings)
+        self._year = _year(place for one in sightings for place in (one.place, one.last))
         places = [place for one in sightings for place in (one.place, one.last)]
         places += [place for one in evidence.processes for place in (one.first, one.last) if place]
         seconds = [at for place in places if (at := self._seconds(place)) is not None]
@@ -201,8 +219,11 @@ class _Axis:
 
     def _seconds(self, place: Place) -> float | None:
         time = place.time
-        known = time and time.clock is self.clock and isfinite(time.seconds)
-        return time.seconds if time and known else None
+        if not time or time.clock is not self.clock or not isfinite(time.seconds):
+            return None
+        if self._year and time.clock is Clock.WALL and 0 <= time.seconds < _YEAR_S:
+            return _in_year(time.seconds, self._year)
+        return time.seconds
 
     def at(self, place: Place) -> float | None:
         """A share of the axis; ``None`` where the place carries no such time."""
@@ -243,6 +264,24 @@ class _Axis:
             return f"{seconds:.0f}"
         midnight = self.clock is Clock.WALL and (self._span >= 86400 or not seconds % 86400)
         return moment.strftime(form or ("%m-%d %H:%M" if midnight else "%H:%M:%S"))
+
+
+def _year(places: Iterable[Place]) -> int | None:
+    """The year of the first time that has one."""
+    for place in places:
+        time = place.time
+        if time and time.clock is Clock.WALL and _YEAR_S <= time.seconds < _LATEST_S:
+            return datetime.fromtimestamp(time.seconds, UTC).year
+    return None
+
+
+def _in_year(seconds: float, year: int) -> float:
+    """A time that was printed without a year, and so was read as one of 1970, in ``year``."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    try:
+        return moment.replace(year=year).timestamp()
+    except ValueError:  # 29 February
+        return seconds
 
 
 def _common_clock(sightings: Iterable[_Sighting]) -> Clock | None:

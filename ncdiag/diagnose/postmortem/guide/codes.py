@@ -92,6 +92,7 @@ _SIGNALS: Final = {
     "11": "SIGSEGV: a bad address in native code",
     "15": "SIGTERM: asked to end, by the launcher or scheduler",
 }
+_NAMED_SIGNALS: Final = dict(text.split(": ", 1) for text in _SIGNALS.values())
 _EXITCODES: Final = {
     "1": "the program ended with an error of its own",
     "2": "wrong arguments",
@@ -108,6 +109,7 @@ _ERRNOS: Final = {
     "110": "timed out: no path between these two adapters",
     "113": "no route to the host",
 }
+_WORDS: Final = {"xid": "Xid", "exitcode": "exit code"}
 _XID_CLASSES: Final = (
     Class.XID_APPLICATION_FAULT,
     Class.GPU_MEMORY_ERROR,
@@ -125,8 +127,8 @@ CODES: Final[Mapping[Class, tuple[str, Mapping[str, str]]]] = {
     Class.IB_MODIFY_QP_FAILED: ("errno", _ERRNOS),
     Class.ELASTIC_WORKER_FAILED: ("exitcode", _EXITCODES),
     Class.PROCESS_DIED: ("exitcode", _EXITCODES),
-    Class.PROCESS_CRASH: ("signal", _SIGNALS),
-    Class.TERMINATED_BY_LAUNCHER: ("signal", _SIGNALS),
+    Class.PROCESS_CRASH: ("signal", {**_SIGNALS, **_NAMED_SIGNALS}),
+    Class.TERMINATED_BY_LAUNCHER: ("signal", {**_SIGNALS, **_NAMED_SIGNALS}),
     **dict.fromkeys(_XID_CLASSES, ("xid", _XIDS)),
 }
 
@@ -137,5 +139,5 @@ def code_meaning(class_: Class, attributes: Mapping[str, str]) -> str:
         return ""
     name, meanings = CODES[class_]
     value = attributes.get(name, "")
-    word = "Xid" if name == "xid" else name
+    word = _WORDS.get(name, name)
     return f"{word} {value} means {meanings[value]}" if value in meanings else ""
