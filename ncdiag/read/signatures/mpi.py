@@ -11,12 +11,12 @@ _NOTICED = (
     r"noticed that process rank (?P<ranks>\d{1,7})(?: with PID (?P<d_pid>\d{1,10}))?"
     r"(?: on node (?P<d_host>[^\s<>]{1,256}))? {1,2}exited on signal "
 )
-_HYDRA = r"(?:KILLED BY SIGNAL|EXIT STRING): (?:Killed by signal )?"
+_HYDRA = r"EXIT STRING: "
 
 _mpi = partial(Signature, levels=OUTSIDE, kind="mpi", source=_OPEN_MPI)
 _noticed = partial(_mpi, needle="exited on signal ")
 _signal = partial(_mpi, needle="Signal: ", source="Open MPI's signal handler")
-_hydra = partial(_mpi, needle="SIGNAL: ", further=("EXIT STRING: ",), source="Hydra of MPICH")
+_hydra = partial(_mpi, needle="EXIT STRING: ", source="Hydra of MPICH")
 
 ROWS: tuple[Signature, ...] = (
     _mpi(
@@ -112,25 +112,25 @@ ROWS: tuple[Signature, ...] = (
     _hydra(
         name="hydra_killed",
         class_=FindingClass.PROCESS_DIED,
-        pattern=re.compile(_HYDRA + r"(?:9\b|Killed \(signal 9\))"),
-        sample="=   KILLED BY SIGNAL: 9 (Killed)",
-        near_miss="=   KILLED BY SIGNAL: 15 (Terminated)",
+        pattern=re.compile(_HYDRA + r"Killed \(signal 9\)"),
+        sample="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
+        near_miss="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Terminated (signal 15)",
         constants={"d_signal": "9"},
     ),
     _hydra(
         name="hydra_terminated",
         class_=FindingClass.TERMINATED_BY_LAUNCHER,
-        pattern=re.compile(_HYDRA + r"(?:15\b|Terminated \(signal 15\)|Hangup \(signal 1\))"),
-        sample="=   KILLED BY SIGNAL: 15 (Terminated)",
-        near_miss="=   KILLED BY SIGNAL: 9 (Killed)",
+        pattern=re.compile(_HYDRA + r"(?:Terminated \(signal 15\)|Hangup \(signal 1\))"),
+        sample="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Terminated (signal 15)",
+        near_miss="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
         constants={"signal": "15"},
     ),
     _hydra(
         name="hydra_aborted",
         class_=FindingClass.COMM_ABORTED,
-        pattern=re.compile(_HYDRA + r"(?:6\b|Aborted \(signal 6\))"),
-        sample="=   KILLED BY SIGNAL: 6 (Aborted)",
-        near_miss="=   KILLED BY SIGNAL: 9 (Killed)",
+        pattern=re.compile(_HYDRA + r"Aborted \(signal 6\)"),
+        sample="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Aborted (signal 6)",
+        near_miss="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
         constants={"d_signal": "6"},
     ),
     _mpi(
@@ -163,9 +163,19 @@ ROWS: tuple[Signature, ...] = (
         constants={"d_daemon": "yes"},
     ),
     _mpi(
+        name="daemon_lost_where",
+        class_=FindingClass.PROCESS_DIED,
+        needle="Remote daemon:",
+        pattern=re.compile(r"Remote daemon: \[\S{1,256}\] on node (?P<d_host>\S{1,256})"),
+        sample="  Remote daemon: [prterun-login1-4711@0,3] on node gpu041",
+        near_miss="  HNP daemon   : [prterun-login1-4711@0,0] on node login1",
+        constants={"d_daemon": "yes"},
+    ),
+    _mpi(
         name="daemon_failed",
         class_=FindingClass.PROCESS_DIED,
-        needle="daemon",
+        needle="died unexpectedly",
+        further=("terminated unexpectedly", "failed to start as expected"),
         pattern=re.compile(
             r"(?:daemon \(pid \d{1,10}\) (?:died unexpectedly|on node \S{1,256} terminated "
             r"unexpectedly)|"
