@@ -26,6 +26,10 @@ def line_readers() -> list[LineReader]:
         ("ncdiag.read.nccl_tests.table", "TableReader"),
         ("ncdiag.read.torch_progress", "TorchProgressReader"),
         ("ncdiag.read.elastic", "ElasticReader"),
+        ("ncdiag.read.tracebacks", "TracebackReader"),
+        ("ncdiag.read.mpi_ends", "MpiEndReader"),
+        ("ncdiag.read.kernel_blocks", "KernelBlockReader"),
+        ("ncdiag.read.kinds", "KindReader"),
         ("ncdiag.read.ras.text", "RasTextReader"),
         ("ncdiag.read.inspector", "InspectorReader"),
     ):
