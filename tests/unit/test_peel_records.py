@@ -197,6 +197,12 @@ def test_colours_are_taken_off(raw: str) -> None:
     assert shown(raw) == [WARN]
 
 
+def test_text_out_of_a_web_page() -> None:
+    (line,) = peel("node-4:71:75 [1] NCCL INFO eth0:10.9.8.7&lt;0&gt; &amp;amp;")
+    assert line.text == "eth0:10.9.8.7<0> &amp;"
+    assert peel("a &amp;&amp; b")[0].text == "a &amp;&amp; b"
+
+
 def test_bytes_that_are_no_text() -> None:
     (line,) = peel(b"node-4:71:75 [1] NCCL INFO \xff\xfe\x00ok")
     assert line.text == "\ufffd\ufffdok"

@@ -63,6 +63,11 @@ FORMS = (
     Form("[pod/llm-worker-0/pytorch] ", label="pod/llm-worker-0/pytorch"),
     Form("nccl_bench_1  | ", label="nccl_bench_1"),
     Form("bench    | ", label="bench"),
+    Form("bench.3.a1b2c3d4@rack2-n7    | ", label="bench.3.a1b2c3d4"),
+    Form("(worker1, rank=1, pid=771, ip=10.9.8.7) ", label="worker1", address="10.9.8.7"),
+    Form("[rank=3] || ", rank=3, origin="torch"),
+    Form("E20260601 01:02:03.000000 4242 demo.cc:99] ", WALL),
+    Form("   314 \u2502 "),
     Form("rack2-n7: ", origin="pdsh"),
     Form("10.9.8.7: ", address="10.9.8.7", origin="pdsh"),
     Form("Jun  1 01:02:03 rack2-n7 python3[4242]: ", WALL, origin="syslog"),
@@ -230,6 +235,7 @@ KERNEL_FORMS = (
     ("2026-06-01T01:02:03,000000+00:00 ", WALL, NIGHT, None),
     ("4,771,912500000,-;", UPTIME, 912.5, None),
     ("kernel: ", None, 0.0, None),
+    ("rack2-n7 kernel: ", None, 0.0, "rack2-n7"),
     ("rack2-n7: [  912.500000] ", UPTIME, 912.5, "rack2-n7"),
 )
 

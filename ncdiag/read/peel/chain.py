@@ -24,7 +24,7 @@ _NAMED = {"host:": "host", "service": "label"}
 # Launchers number processes so, and editors lines.
 _NUMBERS = frozenset({"[n]", "n:"})
 # Columns of numbers are no numbers of lines.
-_ONCE = frozenset({"n", "n:text", "n|"})
+_ONCE = frozenset({"n"})
 _MOST_NAMES = 4096
 _ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
 _PID_MAX = 1 << 22
@@ -114,7 +114,7 @@ def _rows(
 ) -> tuple[list[tuple[Wrapper, re.Match[str]]], library.Prefix | None, bool]:
     """The rows that match one after the other from ``at``, and what follows them."""
     rows: list[tuple[Wrapper, re.Match[str]]] = []
-    library_line = "CCL" in text
+    library_line = "CCL" in text or "] INFO " in text
     while True:
         prefix = None
         if library_line:

@@ -15,6 +15,7 @@ _MAIMED = re.compile(
 )
 _HINT = re.compile(r"\[(?:[\d;]{0,40}m|[0-2]?[KJ])")
 _MAIMED_START = re.compile(rf"(?:{_MAIMED.pattern})+ ?")
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&amp;", "&"))
 # What makes a piece before a carriage return worth keeping.
 _WORTH = re.compile(r"NCCL|ProcessGroup|NVRM|[Ee]rror|\[rank\d|Traceback|Xid")
 
@@ -28,8 +29,9 @@ def decode(raw: bytes) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a line is as its process wrote it, without anything for a terminal."""
-    return "\r" not in text and "\x1b" not in text and not _HINT.search(text)
+    """Whether a line is as its process wrote it, without anything for a terminal or a page."""
+    terminal = "\r" in text or "\x1b" in text or _HINT.search(text) is not None
+    return not terminal and "&" not in text
 
 
 def without_colours(text: str) -> str:
@@ -41,6 +43,14 @@ def without_colours(text: str) -> str:
         if start:
             text = text[start.end() :]
         text = _MAIMED.sub("", text)
+    return text
+
+
+def without_entities(text: str) -> str:
+    """``text`` as it was before it stood in a web page."""
+    if "&lt;" in text or "&gt;" in text or "&#39;" in text or "&quot;" in text:
+        for spelt, meant in _ENTITIES:
+            text = text.replace(spelt, meant)
     return text
 
 

@@ -86,7 +86,8 @@ class Peeler:
     def _peeled(self, raw: Raw) -> Iterator[Line]:
         text = raw.text
         for piece in clean.after_returns(text) if "\r" in text else (text,):
-            yield from self._records(clean.without_colours(piece), raw.number, None)
+            cleaned = clean.without_entities(clean.without_colours(piece))
+            yield from self._records(cleaned, raw.number, None)
 
     def _records(
         self, text: str, number: int, base: Chain | None, *, whole: bool = False

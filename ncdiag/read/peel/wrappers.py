@@ -89,7 +89,7 @@ WRAPPERS: tuple[Wrapper, ...] = (
     _row(
         "rank",
         "[",
-        r"\[rank(?:: ?(?=\d+\] )|(?=\d+\]:))(?P<rank>\d{1,7})\]:? ?",
+        r"\[rank(?:(?:: ?|=)(?=\d+\] )|(?=\d+\]:))(?P<rank>\d{1,7})\](?::? ?\|\| ?|:? ?)",
         "torch",
         quoted=True,
     ),
@@ -103,7 +103,7 @@ WRAPPERS: tuple[Wrapper, ...] = (
     _row(
         "glog",
         "a",
-        rf"[IWEFV](?P<time>\d{{4}} {_CLOCK}) +(?P<thread>\d{{1,20}}) "
+        rf"[IWEFV](?P<time>(?:20\d\d)?\d{{4}} {_CLOCK}) +(?P<thread>\d{{1,20}}) "
         r"(?P<location>[^\s\]]{1,400}:\d+)\] ?",
         quoted=True,
     ),
@@ -135,11 +135,22 @@ WRAPPERS: tuple[Wrapper, ...] = (
         r"(?:, ip=(?P<address>[^\s()]{1,64}))?\) ?",
         "ray",
     ),
+    _row(
+        "skypilot",
+        "(",
+        r"\((?P<label>head|worker\d+), rank=\d+, pid=\d+(?:, ip=(?P<address>[^\s()]{1,64}))?\) ?",
+    ),
     _row("raylet", "(", r"\((?:raylet|gcs_server|autoscaler)[^()]{0,100}\) ", "ray"),
     # containers
     _row("cri", "0", rf"(?P<time>{_ISO}) (?P<stream>stdout|stderr) (?P<part>[PF])(?::\S*)?(?: |$)"),
     _row("kubectl", "[", r"\[(?P<label>pod/[^\s\]/]{1,253}/[^\s\]]{1,253})\] ?"),
     _row("compose", "a0", r"(?P<label>[A-Za-z0-9][\w.-]{0,128}[_-]\d{1,5}) {1,64}\|(?: |$)"),
+    _row(
+        "swarm",
+        "a0",
+        rf"(?P<label>[A-Za-z0-9][\w-]{{0,128}}\.\d{{1,5}}\.\w{{1,64}})@(?P<host>{_HOST})"
+        r" {1,64}\|(?: |$)",
+    ),
     _row("service", "a", r"(?P<label>[A-Za-z][\w.-]{0,128}) {1,64}\| ", needs=Proof.SURE),
     # kernel and system logs
     _row("dmesg -x", "a", r"[a-z]+\d? *:[a-z]+ *: ", "kernel", needs=Proof.TIME, quoted=True),
@@ -172,6 +183,14 @@ WRAPPERS: tuple[Wrapper, ...] = (
         "journal epoch", "0", rf"(?P<time>1\d{{9}}\.\d{{6}}) {_SURE_WRITER}", "syslog", quoted=True
     ),
     _row("kernel:", "<a", r"(?:<\d{1,3}>)?kernel: ", "kernel", quoted=True),
+    _row(
+        "host kernel:",
+        "a0",
+        rf"(?P<host>{_HOST}) kernel: ",
+        "kernel",
+        needs=Proof.SURE,
+        quoted=True,
+    ),
     _row("dmesg", "<[", rf"(?:<\d{{1,3}}>)?{_UPTIME}", "kernel", quoted=True, proves=Proof.TIME),
     _row(
         "dmesg -T", "[", rf"\[(?P<time>{_CTIME})\](?: |$)", "kernel", quoted=True, proves=Proof.TIME
@@ -229,9 +248,9 @@ WRAPPERS: tuple[Wrapper, ...] = (
     _weak("[n]", "[", r"\[(?P<label>\d{1,9})\](?: |$)"),
     _weak("n:", " 0", r" *(?P<label>\d{1,9}):(?: |$)"),
     _weak("n tab", " 0", r" *\d{1,9}(?:\t| ?\u2192)"),
+    _weak("n|", " 0", r" *\d{1,9} ?[|\u2502] ?", needs=Proof.SURE),
     _weak("n", " 0", r" *\d{1,7} {1,2}", needs=Proof.SURE),
     _weak("n:text", "0", r"\d{1,9}[:|](?=\S)", needs=Proof.SURE),
-    _weak("n|", " 0", r" *\d{1,9} ?\| ?", needs=Proof.SURE),
     _weak("file:", "a0./_-", r"[\w./-]{1,255}\.(?:log|out|err|txt)[\w.]{0,16}[:-](?:\d{1,9}[:-])?"),
     _row("host:", "a0", rf"{_LISTED_HOST}: ", "pdsh", needs=Proof.SURE, proves=Proof.NOTHING),
     # quotes
