@@ -146,5 +146,10 @@ class Careful:
         self._left -= count
         return count
 
+    @property
+    def bytes(self) -> int:
+        """How many were read."""
+        return self._limit - self._left
+
     def _stop(self, why: str) -> None:
         self.truncated, self.error = True, why

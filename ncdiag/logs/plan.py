@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ncdiag.logs.decompress import DamagedError
 from ncdiag.logs.opening import Descriptor, Opened, Peeked, opened
 from ncdiag.logs.read_input import Job, open_input
-from ncdiag.logs.sources import Source
+from ncdiag.logs.sources import STDIN, Source
 from ncdiag.read.dialects import document
 from ncdiag.read.document import HEAD_BYTES
 
@@ -51,12 +51,16 @@ def _input(source: Source, max_bytes: int) -> Input:
     one = Input(job, error=source.error)
     if source.error is None and source.size is None:
         try:
-            number = os.dup(0) if source.path == "-" else os.open(source.path, os.O_RDONLY)
-            stream, _ = opened(Descriptor(number))
+            stream, _ = opened(Descriptor(open_stream(source.path)))
             one.stream = Peeked(stream, CAREFUL_BYTES + 1)
         except (OSError, DamagedError) as error:
             one.error = getattr(error, "strerror", None) or str(error)
     return one
+
+
+def open_stream(path: str) -> int:
+    """The descriptor of standard input or of a named pipe."""
+    return os.dup(0) if path == STDIN else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _more_text(one: Input, left: int) -> int:

@@ -93,7 +93,7 @@ def _read_stream(
             before = done()
     evidence = reader.finish()
     summary = evidence.inputs[0]
-    summary.bytes, summary.lines = selection.bytes, selection.lines
+    summary.bytes, summary.lines = careful.bytes, selection.lines
     summary.truncated, summary.error = careful.truncated, careful.error
     return evidence
 
