@@ -3,7 +3,11 @@
 from ncdiag.read.signatures import (
     completions,
     cuda,
+    exceptions,
+    framework,
     gpu,
+    kernel,
+    launcher,
     library,
     ofi,
     results,
@@ -23,5 +27,9 @@ TABLE: tuple[Signature, ...] = (
     *cuda.ROWS,
     *library.ROWS,
     *usage.ROWS,
+    *kernel.ROWS,
+    *framework.ROWS,
+    *launcher.ROWS,
+    *exceptions.ROWS,
     *results.ROWS,
 )
