@@ -50,7 +50,8 @@ class EvidenceSum:
 
     def add(self, evidence: LogEvidence, pieces: Iterable[str] = ()) -> None:
         """Add ``evidence``; of the inputs in ``pieces`` it may hold a later piece."""
-        before = {path: self._lines[path] for path in pieces if self._lines.get(path)}
+        later = {path for path in pieces if path in self._lines}
+        before = {path: self._lines[path] for path in later if self._lines[path]}
         if before:
             evidence = _moved(evidence, before)
         for event in evidence.events:
@@ -58,7 +59,7 @@ class EvidenceSum:
         for process in evidence.processes:
             self._add_process(process)
         for summary in evidence.inputs:
-            self._add_input(summary, again=summary.path in before)
+            self._add_input(summary, again=summary.path in later)
         known = set(self._sum.versions)
         self._sum.versions += [found for found in evidence.versions if found not in known]
         self._add_benchmarks(evidence.benchmarks, later=bool(before))
@@ -108,6 +109,7 @@ class EvidenceSum:
 
 def join_process(first: NcclProcess, second: NcclProcess) -> None:
     """Add to ``first`` what the same process said later."""
+    _advance(first, second)
     for name in _names(NcclProcess):
         if name not in {"host", "pid", "communicators"}:
             setattr(first, name, _joined(name, getattr(first, name), getattr(second, name)))
@@ -120,6 +122,14 @@ def join_process(first: NcclProcess, second: NcclProcess) -> None:
         elif len(first.communicators) < _MAX_COMMUNICATORS:
             first.communicators.append(state)
         living[state.pointer] = state if known is None or not _same(known, state) else known
+
+
+def _advance(first: NcclProcess, second: NcclProcess) -> None:
+    """A start-up went on if the process made connections later: their lines name none."""
+    step = second.connected or (second.first if second.transports else None)
+    waiting = [one for one in first.communicators if one.started and not one.completed]
+    if len(waiting) == 1 and waiting[0].progressed is None:
+        waiting[0].progressed = step
 
 
 def _same(known: CommunicatorState, later: CommunicatorState) -> bool:
