@@ -114,7 +114,7 @@ def _rows(
 ) -> tuple[list[tuple[Wrapper, re.Match[str]]], library.Prefix | None, bool]:
     """The rows that match one after the other from ``at``, and what follows them."""
     rows: list[tuple[Wrapper, re.Match[str]]] = []
-    library_line = "CCL" in text or "] INFO " in text
+    library_line = "CCL" in text or "] INFO " in text or " WARN " in text
     while True:
         prefix = None
         if library_line:

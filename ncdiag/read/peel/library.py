@@ -20,6 +20,11 @@ BARE = re.compile(
     rf"(?:\d+\.\d+ )?(?:(\S+:\d+) (?:\(([^()]{{0,200}})\) )?)?NCCL ({LEVELS})(?: |$)",
     re.ASCII,
 )
+# Up to 2.2 the library did not name itself.
+_NAMELESS = re.compile(
+    rf"({_HOST}):(\d{{1,10}}):(\d{{1,10}}) \[(-?\d{{1,4}})\] (?:(\S+:\d+) )?()(WARN|INFO) ",
+    re.ASCII,
+)
 _LEVEL = re.compile(rf" NCCL ({LEVELS})(?: |$)", re.ASCII)
 _IDS = re.compile(r":(\d{1,10}):(\d{1,10})(?: \[(-?\d{1,4})\])?(?= )", re.ASCII)
 _WHERE = re.compile(r" (?:\d+\.\d+ )?(.*\S:\d{1,7})(?: \(([^()]{0,200})\))? ?", re.ASCII)
@@ -93,11 +98,11 @@ class Hosts:
 
 def at(text: str, start: int) -> Prefix | None:
     """The prefix that begins at ``start``, in one of the forms of the library itself."""
-    found = BARE.match(text, start)
+    found = BARE.match(text, start) or _NAMELESS.match(text, start)
     if not found:
         return None
     host, pid, _, device, location, function, level = found.groups()
-    return Prefix(start, found.end(), level, host, pid, device, location, function)
+    return Prefix(start, found.end(), level, host, pid, device, location, function or None)
 
 
 def lost_at(text: str, start: int) -> Prefix | None:
