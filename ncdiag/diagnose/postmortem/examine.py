@@ -65,8 +65,12 @@ def diagnose(evidence: LogEvidence, names: Mapping[str, str] = _NO_NAMES) -> Pos
 
 def _drafts(case: Case) -> list[Draft]:
     """All that the records show, nothing judged against another."""
+    measured = results(case)
+    better = {draft.class_ for draft in measured}
     drafts = settle_ports(fold(case.evidence, case.hosts, case.timeline), case)
-    found = [*desyncs(case), *ras_drafts(case), *call_mismatches(case), *results(case)]
+    # A table tells more of its values than the line that sums them up.
+    drafts = measured + [draft for draft in drafts if draft.class_ not in better]
+    found = [*desyncs(case), *ras_drafts(case), *call_mismatches(case)]
     known = {draft.class_ for draft in drafts}
     drafts += [draft for draft in found if draft.class_ not in known]
     drafts += [draft for draft in differences(case) if draft.class_ not in known]
