@@ -8,7 +8,7 @@ from rich.console import Console
 
 from ncdiag.model.finding import Postmortem, PostmortemVerdict, Role, Suspect, SuspectKind
 from ncdiag.model.log import InputSummary, LogEvidence
-from ncdiag.report.postmortem import text
+from ncdiag.report.postmortem import describe, text
 
 MakeCase = Callable[..., tuple[Postmortem, LogEvidence]]
 
@@ -151,6 +151,30 @@ def test_a_job_that_is_well_says_so_and_names_its_warnings(make_case: MakeCase) 
     lines = printed((well, evidence)).splitlines()
     assert lines[0] == "OK  nothing failed in what was read, 1 warning"
     assert not any(line.startswith("isolate") for line in lines)
+
+
+def test_what_was_measured_is_told(make_case: MakeCase) -> None:
+    words = " ".join(printed(make_case(2)).split())
+    assert "measured all_reduce_perf on 16 ranks, average 12.35 GB/s, not finished" in words
+
+
+@pytest.mark.parametrize(
+    ("suspects", "words"),
+    [
+        ([], "nothing says where"),
+        ([("application", "the program"), ("rank", "5")], "rank 5, the application"),
+        ([("application", "MemoryError")], "the application (MemoryError)"),
+        ([("config", "NCCL_ALGO"), ("application", "NCCL_ALGO")],
+         "setting NCCL_ALGO, the application"),
+        ([("config", "the network between them")], "the network between them"),
+        ([("host", f"n{number}") for number in (3, 1, 2)], "hosts n[1-3]"),
+        ([("rank", f"{number}") for number in range(11)],
+         "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 3 more"),
+    ],
+)  # fmt: skip
+def test_suspects_are_named_in_words(suspects: list[tuple[str, str]], words: str) -> None:
+    them = [Suspect(kind=SuspectKind(kind), name=name) for kind, name in suspects]
+    assert (describe.suspects(them) or "nothing says where") == words
 
 
 def test_a_log_of_something_else_is_not_healthy() -> None:

@@ -7,6 +7,7 @@ from typing import Final
 from ncdiag.diagnose.postmortem.guide import GUIDE
 from ncdiag.diagnose.postmortem.guide.codes import code_meaning
 from ncdiag.model.finding import (
+    BenchmarkSummary,
     EvidenceLine,
     Finding,
     FindingClass,
@@ -33,7 +34,8 @@ _WORDS: Final = re.compile(
 )
 _ORDER: Final = tuple(SuspectKind)
 _PCI_FUNCTION: Final = re.compile(r"\.\d$")
-_KINDS: Final = {SuspectKind.GPU: "GPU", SuspectKind.NIC: "NIC", SuspectKind.CONFIG: "setting"}
+_KINDS: Final = {SuspectKind.GPU: "GPU", SuspectKind.NIC: "NIC"}
+_THE_APPLICATION: Final = frozenset({"application", "program", "the application", "the program"})
 
 
 def headline(postmortem: Postmortem) -> str:
@@ -51,9 +53,8 @@ def headline(postmortem: Postmortem) -> str:
 
 def _first(postmortem: Postmortem) -> str:
     first = postmortem.findings[0]
-    where = suspects(first.suspects)
-    at = f": {where}" if where else ""
-    return f"{first.class_}{at} ({percent(first.confidence)} sure)"
+    where = suspects(first.suspects) or "nothing says where"
+    return f"{first.class_}: {where} ({percent(first.confidence)} sure)"
 
 
 def _fine(postmortem: Postmortem) -> str:
@@ -65,18 +66,23 @@ def _fine(postmortem: Postmortem) -> str:
 def suspects(them: Sequence[Suspect]) -> str:
     """``host gpu-04, NIC mlx5_2``: hosts first and folded."""
     groups: dict[SuspectKind, list[str]] = {}
+    settings = {one.name for one in them if one.kind is SuspectKind.CONFIG}
     for one in sorted(them, key=lambda one: _ORDER.index(one.kind)):
-        groups.setdefault(one.kind, []).append(one.name)
+        known = one.kind is SuspectKind.APPLICATION and one.name in settings
+        groups.setdefault(one.kind, []).append("application" if known else one.name)
     return ", ".join(_group(kind, names) for kind, names in groups.items())
 
 
 def _group(kind: SuspectKind, names: Sequence[str]) -> str:
-    word = _KINDS.get(kind, kind.value)
     # A GPU's PCI address is printed with and without its function.
     names = [name for name in names if _PCI_FUNCTION.sub("", name) not in {*names} - {name}]
-    if kind is SuspectKind.APPLICATION and list(names) == [kind.value]:
-        return "the application"
-    many = "" if len(names) == 1 or kind is SuspectKind.APPLICATION else "s"
+    if kind is SuspectKind.CONFIG:
+        return ", ".join(name if " " in name else f"setting {name}" for name in names)
+    if kind is SuspectKind.APPLICATION:
+        named = [name for name in names if name not in _THE_APPLICATION]
+        return f"the application ({listed(named)})" if named else "the application"
+    word = _KINDS.get(kind, kind.value)
+    many = "" if len(names) == 1 else "s"
     return f"{word}{many} {listed(names, folded=kind is SuspectKind.HOST)}"
 
 
@@ -119,11 +125,24 @@ def read(postmortem: Postmortem, folder: str = "") -> str:
     errors = sum(one.error is not None and not one.bytes for one in inputs)
     cut = sum(one.truncated for one in inputs)
     holding = f" of {', '.join(kinds)}" if kinds else ""
+    where = count(len(inputs) - errors, "file") + (f" in {folder}" if folder else "")
     parts = (
-        count(len(inputs) - errors, "file") + (f" in {folder}" if folder else ""),
+        inputs[0].path if len(inputs) == 1 and not errors else where,
         count(sum(one.lines for one in inputs), "line") + holding,
         f"{count(errors, 'file')} cannot be read" if errors else "",
         f"{count(cut, 'file')} not read to the end" if cut else "",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def benchmark(one: BenchmarkSummary) -> str:
+    """One line: what was measured, and whether it can be believed."""
+    figures = (("average", one.avg_busbw_gb_per_s), ("peak", one.peak_busbw_gb_per_s))
+    parts = (
+        f"{one.test or 'a benchmark'} on {count(one.ranks, 'rank') if one.ranks else 'some ranks'}",
+        *(f"{name} {value:.4g} GB/s" for name, value in figures if value is not None),
+        f"{one.out_of_bounds} values out of bounds" if one.out_of_bounds else "",
+        "" if one.complete else "not finished",
     )
     return ", ".join(part for part in parts if part)
 

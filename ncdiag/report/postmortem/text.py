@@ -25,7 +25,7 @@ _LABEL = 9
 _INDENT = 2
 _NARROWEST = 20
 # What a screen of 24 lines takes, and what --verbose shows.
-_STORY, _ROOTS, _OTHERS, _LINES, _ROWS, _TABLE_ROWS = 4, 3, 3, 2, 2, 60
+_BENCHMARKS, _STORY, _ROOTS, _OTHERS, _LINES, _ROWS, _TABLE_ROWS = 2, 4, 3, 3, 2, 2, 60
 _ACTIONS, _WHY_CHARS = 3, 240
 
 
@@ -36,6 +36,7 @@ def render(
     shown = presentable(postmortem)
     page = _Page(shown, console, verbose=verbose)
     page.top()
+    page.benchmarks()
     page.story()
     page.findings()
     if verbose:
@@ -63,6 +64,14 @@ class _Page:
             self._whole("next", describe.next_command(first))
         about = describe.job(postmortem), describe.read(postmortem, self._paths.folder)
         self._say("about", "; ".join(text for text in about if text))
+
+    def benchmarks(self) -> None:
+        """What was measured; the table of --verbose has all of it."""
+        them = self._postmortem.benchmarks
+        for number, one in enumerate(them[:_BENCHMARKS]):
+            more = len(them) - _BENCHMARKS if number == _BENCHMARKS - 1 else 0
+            text = describe.benchmark(one) + (f"; and {more} more" if more > 0 else "")
+            self._say("" if number else "measured", text)
 
     def story(self) -> None:
         """What happened, in order."""

@@ -103,7 +103,7 @@ GUIDE = {
             "Read the first traceback of the named rank and mend the program or its data",
             "Do not restart on other hosts: it will fail there as well",
         ),
-        "grep -n -A30 'Traceback (most recent call last)' FILE | head -60",
+        "grep -nE -A30 'Traceback|terminate called' FILE | head -60",
     ),
     Class.TERMINATED_BY_LAUNCHER: Guide(
         "The process was told to stop because the job was ending. It is never the cause: another "
