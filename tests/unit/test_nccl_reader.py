@@ -182,6 +182,23 @@ def test_a_start_up_of_each_generation(generation: str) -> None:
         assert comm.comm_id == "0x1234abcd"
 
 
+def test_the_first_releases_do_not_name_themselves() -> None:
+    found = process(
+        "NET/IB : Using interface ib0 for sideband communication",
+        "Using internal Network IB",
+        "Ring 00 : 3 -> 0 via NET/IB/0/GDRDMA",
+        "Ring 00 : 0[0] -> 1[1] via P2P/direct pointer",
+        "comm 0x7f0000001000 rank 0 nranks 4 - COMPLETE",
+        prefix="oak1:100:101 [0] INFO ",
+    )
+    assert found.networks == ["IB"]
+    assert found.interfaces == ["ib0"]
+    assert found.channel_ranks == {0}
+    assert found.transports == {"NET/IB": 1, "P2P": 1}
+    assert found.communicators[0].completed
+    assert (found.communicators[0].rank, found.communicators[0].ranks) == (0, 4)
+
+
 def test_details_of_the_generations() -> None:
     made = {name: process(*lines) for name, lines in GENERATIONS.items()}
     assert made["2.4"].transports == {"NET/IB": 1, "P2P": 1}

@@ -28,7 +28,8 @@ def _note_channel(notes: ProcessNotes, found: re.Match[str], line: Line) -> None
         notes.process.transports["P2P" if name == "MNNVL" else name] += 1
     else:
         return
-    if arrow == "->":
+    # The first releases do not say which end of a network line speaks.
+    if arrow == "->" and (role or not net):
         _note_rank(notes, target if role == "receive" else source)
     notes.advance(line)
 

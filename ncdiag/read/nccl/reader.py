@@ -27,6 +27,9 @@ SIGNS_OF_LIFE = (
     "Connected to proxy",
     "Setting affinity for GPU",
     "cudaDriverVersion",
+    "Launch mode ",
+    "=== System : ",
+    "Received and initiated operation",
 )
 # More processes than this in one input are no job's: ids of a damaged or foreign text.
 MAX_PROCESSES = 200_000

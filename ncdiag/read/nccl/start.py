@@ -13,7 +13,9 @@ _COMM = re.compile(
 _VALUE = re.compile(
     r" (cudaDev|nvmlDev|busId|commId|parent|nNodes|localRanks|localRank|MNNVL) ([\w()-]+)"
 )
-_STEP = re.compile(r"- ?(Init START|Init COMPLETE|Destroy \w+|Abort \w+|Finalize \w+)")
+_STEP = re.compile(
+    r"- ?(Init START|Init COMPLETE|COMPLETE|Destroy \w{1,16}|Abort \w{1,16}|Finalize \w{1,16})"
+)
 _TIMINGS = re.compile(r"Init timings\b.{0,80}?: rank (\d{1,9}) nranks (\d{1,9}) total")
 _CONNECTED = re.compile(
     r"Connected (?:all rings|all trees|binomial trees|NVLS tree|[Cc]oll[Nn]et)|Connected CollNet"
@@ -74,7 +76,7 @@ def _take_step(notes: ProcessNotes, state: CommunicatorState, step: str, line: L
         state.started = state.started or line.place
         if not state.completed:
             notes.start(state)
-    elif step == "Init COMPLETE":
+    elif step in {"Init COMPLETE", "COMPLETE"}:
         state.completed = state.completed or line.place
         notes.settle(state)
     elif not step.startswith("Finalize"):
