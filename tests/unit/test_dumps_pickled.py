@@ -160,8 +160,8 @@ def test_a_large_memo_index_takes_no_room() -> None:
 
 
 def test_endless_operations_are_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pickled, "MAX_OPERATIONS", 1000)
-    with pytest.raises(PickleError, match="more than 1000 operations"):
+    monkeypatch.setattr(pickled, "MAX_STEPS", 1000)
+    with pytest.raises(PickleError, match="more than 1000 steps"):
         load(b"\x80\x02]" + b"Na" * 600 + b".")
 
 
