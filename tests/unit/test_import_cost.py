@@ -6,7 +6,9 @@ import pytest
 HEAVY = {"torch", "pandas", "matplotlib", "distributed", "numpy", "hyperscan", "mpi4py", "dask"}
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["doctor", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["doctor", "--help"], ["parse-log", "--help"]]
+)
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     code = (
         "import sys\n"

@@ -11,6 +11,7 @@ from ncdiag.model.finding import (
     EvidenceLine,
     Finding,
     FindingClass,
+    Network,
     Postmortem,
     PostmortemVerdict,
     Role,
@@ -95,7 +96,7 @@ def listed(names: Sequence[str], *, folded: bool = False) -> str:
     return ", ".join(names[:_MAX_NAMES]) + rest
 
 
-def job(postmortem: Postmortem) -> str:
+def job(postmortem: Postmortem, *, nics: bool = True) -> str:
     """One line: how large the job was, what it ran with; empty where nothing is known."""
     shape, library, network = postmortem.job, postmortem.library, postmortem.network
     ranks = count(shape.ranks, "rank") if shape.ranks else ""
@@ -105,16 +106,15 @@ def job(postmortem: Postmortem) -> str:
     parts = (
         " on ".join(part for part in (ranks, hosts) if part),
         " ".join(part for part in (library.name, versions) if part),
-        _network(postmortem) if network.name or network.nics else "",
+        _network(network, nics=nics) if network.name or network.nics else "",
     )
     return ", ".join(part for part in parts if part)
 
 
-def _network(postmortem: Postmortem) -> str:
-    network = postmortem.network
+def _network(network: Network, *, nics: bool) -> str:
     gdr = {"on": "with GPUDirect", "off": "without GPUDirect", "mixed": "GPUDirect on some"}
-    nics = listed(network.nics)
-    parts = (network.name or "network", gdr.get(network.gdr, ""), f"({nics})" if nics else "")
+    named = f"({listed(network.nics)})" if nics and network.nics else ""
+    parts = (network.name or "network", gdr.get(network.gdr, ""), named)
     return " ".join(part for part in parts if part)
 
 

@@ -1,5 +1,6 @@
 """A post-mortem for a terminal: what failed, where and what to do, in the first three lines."""
 
+import re
 from collections.abc import Sequence
 
 from rich import box
@@ -25,8 +26,10 @@ _LABEL = 9
 _INDENT = 2
 _NARROWEST = 20
 # What a screen of 24 lines takes, and what --verbose shows.
-_BENCHMARKS, _STORY, _ROOTS, _OTHERS, _LINES, _ROWS, _TABLE_ROWS = 2, 4, 3, 3, 2, 2, 60
-_ACTIONS, _WHY_CHARS = 3, 240
+_BENCHMARKS, _STORY, _ROOTS, _OTHERS, _ROWS, _TABLE_ROWS = 2, 4, 3, 4, 2, 60
+_WORD = re.compile(r"[\w.+-]*\w")
+_FILLERS = {"On", "on", "with"}
+_ACTIONS, _WHY_CHARS = 2, 240
 
 
 def render(
@@ -62,7 +65,8 @@ class _Page:
         if first and first.role is not Role.WARNING:
             self._whole("isolate", describe.isolate(postmortem))
             self._whole("next", describe.next_command(first))
-        about = describe.job(postmortem), describe.read(postmortem, self._paths.folder)
+        job = describe.job(postmortem, nics=self._verbose)
+        about = job, describe.read(postmortem, self._paths.folder)
         self._say("about", "; ".join(text for text in about if text))
 
     def benchmarks(self) -> None:
@@ -75,7 +79,10 @@ class _Page:
 
     def story(self) -> None:
         """What happened, in order."""
+        known = set(_WORD.findall(describe.job(self._postmortem)))
         story = self._postmortem.story
+        if not self._verbose:  # what stands two lines above need not be said again
+            story = [one for one in story if not set(_WORD.findall(one)) <= known | _FILLERS]
         shown = story if self._verbose else story[:_STORY]
         for number, sentence in enumerate(shown):
             self._say("" if number else "story", sentence)
@@ -100,9 +107,25 @@ class _Page:
         self._left_out(len(roots) - _ROOTS, "root")
         for role in (Role.CONSEQUENCE, Role.WARNING):
             others = [one for one in findings if one.role is role]
-            for one in self._some(others, _OTHERS):
-                (self._finding if self._verbose else self._short)(one)
-            self._left_out(len(others) - _OTHERS, role.value)
+            if self._verbose:
+                for one in others:
+                    self._finding(one)
+            elif others:
+                self._together(role, others)
+
+    def _together(self, role: Role, findings: Sequence[Finding]) -> None:
+        """Findings that need no action, in a paragraph."""
+        named = [
+            f"{one.class_} ({self._paths.place(one.first_seen)})" if one.first_seen else one.class_
+            for one in findings[:_OTHERS]
+        ]
+        more = len(findings) - _OTHERS
+        if more > 0:
+            named.append(f"and {more} more: see --verbose")
+        line = Text()
+        line.append(f"{role.upper()}{'S' if len(findings) > 1 else ''}  ", style=_ROLES[role])
+        line.append(", ".join(named))
+        self._print(line, _INDENT)
 
     def _some(self, findings: Sequence[Finding], most: int) -> Sequence[Finding]:
         return findings if self._verbose else findings[:most]
@@ -116,20 +139,18 @@ class _Page:
         self._console.print()
         self._print(self._head(one, self._facts(one)), _INDENT)
         self._print(Text(self._why(one)), _INDENT)
-        for line in one.evidence if self._verbose else describe.unlike(one.evidence)[:_LINES]:
-            self._quote(self._paths.place(line), line.text, rows=_ROWS)
+        rows = 0
+        for line in one.evidence if self._verbose else describe.unlike(one.evidence):
+            if self._verbose or rows < _ROWS:
+                rows += self._quote(self._paths.place(line), line.text, rows=_ROWS)
         for number, action in enumerate(self._actions(one), start=1):
             self._print(Text(f"{number}. {action}"), _INDENT, hang=3)
 
     def _short(self, one: Finding) -> None:
-        """A finding in a line, and for a root the line of the log."""
-        place = self._paths.place(one.first_seen) if one.first_seen else ""
-        if one.role is Role.ROOT:
-            self._print(self._head(one, self._facts(one)), _INDENT)
-            for line in one.evidence[:1]:
-                self._quote(self._paths.place(line), line.text, rows=1)
-        else:
-            self._print(self._head(one, f"{describe.times(one)}  {place}".strip()), _INDENT)
+        """A further root in two lines."""
+        self._print(self._head(one, self._facts(one)), _INDENT)
+        for line in one.evidence[:1]:
+            self._quote(self._paths.place(line), line.text, rows=1)
 
     def _head(self, one: Finding, facts: str) -> Text:
         head = Text()
@@ -140,12 +161,13 @@ class _Page:
 
     def _facts(self, one: Finding) -> str:
         first = one.first_seen
+        quoted = first and any(first.time in line.text for line in one.evidence if first.time)
         parts = (
             describe.suspects(one.suspects),
             one.severity.value,
             f"{percent(one.confidence)} sure" if one.role is Role.ROOT else "",
             describe.times(one),
-            f"first at {first.time}" if first and first.time else "",
+            f"first at {first.time}" if first and first.time and not quoted else "",
         )
         return ", ".join(part for part in parts if part)
 
@@ -157,8 +179,8 @@ class _Page:
     def _actions(self, one: Finding) -> Sequence[str]:
         return one.actions if self._verbose else one.actions[:_ACTIONS]
 
-    def _quote(self, place: str, text: str, *, rows: int) -> None:
-        """A line of a log, cut to what is readable; all of it with ``--verbose``."""
+    def _quote(self, place: str, text: str, *, rows: int) -> int:
+        """A line of a log, cut to what is readable, whole with ``--verbose``; the rows it took."""
         line = Text()
         line.append(f"{place}  ", style="dim")
         line.append(text)
@@ -170,6 +192,7 @@ class _Page:
         for number, row in enumerate(wrapped):
             row.rstrip()
             self._console.print(Text(" " * (_INDENT if number == 0 else 2 * _INDENT)) + row)
+        return len(wrapped)
 
     def table(self, table: Table) -> None:
         """A table of what was read."""
