@@ -14,6 +14,8 @@ _PRINTED = (
     re.compile(r"(?P<name>[^\s(]{1,200}) ?(?:\((?P<what>[^)]{0,200})\))?"),
 )
 NONE_YET = -1
+# Hosts' clocks may be wrong, and programs may pause.
+_CLOCKS_APART_NS = 3600 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,11 @@ class Group:
 
 
 def newest_dumps(dumps: Iterable[FlightDump]) -> dict[int, FlightDump]:
-    """One dump a rank: the one that recorded most; those of unknown rank cannot be compared."""
+    """One dump a rank: the latest; those of unknown rank cannot be compared.
+
+    A dump that ended long before the others did is left over from another run: in one run, nobody
+    waits for longer than the time-out.
+    """
     newest: dict[int, FlightDump] = {}
     for dump in dumps:
         if dump.rank is None:
@@ -78,14 +84,29 @@ def newest_dumps(dumps: Iterable[FlightDump]) -> dict[int, FlightDump]:
         known = newest.get(dump.rank)
         if known is None or _last_record(dump) > _last_record(known):
             newest[dump.rank] = dump
-    return dict(sorted(newest.items()))
+    last = max((_ended_ns(dump) for dump in newest.values()), default=0)
+    return {
+        rank: dump
+        for rank, dump in sorted(newest.items())
+        if not dump.entries or last - _ended_ns(dump) < _longest_wait_ns(dump)
+    }
 
 
-def _last_record(dump: FlightDump) -> tuple[int, int]:
+def _ended_ns(dump: FlightDump) -> int:
+    return max((entry.created_ns or 0 for entry in dump.entries), default=0)
+
+
+def _longest_wait_ns(dump: FlightDump) -> int:
+    timeouts = (entry.timeout_ms or 0 for entry in dump.entries)
+    return 2 * max(timeouts, default=0) * 1_000_000 + _CLOCKS_APART_NS
+
+
+def _last_record(dump: FlightDump) -> tuple[int, int, bool]:
+    """What orders dumps of one rank; of two forms of one dump, the one with stacks is better."""
     if not dump.entries:
-        return (0, NONE_YET)
+        return (0, NONE_YET, False)
     last = dump.entries[-1]
-    return (last.created_ns or 0, last.record_id)
+    return ((last.created_ns or 0) // 1_000_000_000, last.record_id, bool(last.frames))
 
 
 def groups_of(dumps: Mapping[int, FlightDump], progress: Iterable[GroupProgress]) -> list[Group]:

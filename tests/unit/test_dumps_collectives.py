@@ -285,6 +285,19 @@ def test_two_dumps_of_a_rank_count_once() -> None:
     assert analyse(dumps + dumps[::-1]) == analyse(dumps)
 
 
+def test_a_dump_left_over_from_another_run_is_none() -> None:
+    dumps = [dump(r, [*done(5), waiting(6)]) for r in RANKS]
+    for each in dumps:
+        for entry in each.entries:
+            entry.created_ns = 1_790_000_000_000_000_000 - (each.rank == 1) * 10**15
+    dumps[1].entries.pop()
+    assert analyse(dumps)[0].kind is Kind.NO_DUMP
+    assert analyse(dumps)[0].ranks == (1,)
+    for entry in dumps[1].entries:
+        entry.timeout_ms = 10**9
+    assert only(analyse(dumps)).kind is Kind.BEHIND
+
+
 def test_dumps_of_unknown_rank_are_left_out() -> None:
     dumps = [dump(r, [waiting(6)]) for r in RANKS]
     dumps[3].rank = None

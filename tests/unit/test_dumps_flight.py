@@ -190,7 +190,16 @@ def test_values_of_other_types_are_absent() -> None:
 
 
 def test_other_files_are_no_dumps() -> None:
-    for head in (b"", b"{", b'{"a": 1}', b"[1]", b"\x89PNG", b"\x1f\x8b\x08", b"plain text"):
+    for head in (
+        b"",
+        b"{",
+        b'{"a": 1}',
+        b"[1]",
+        b"\x89PNG",
+        b"\x1f\x8b\x08",
+        b"plain text",
+        b"\x80\x02}",
+    ):
         assert not FlightDocument.recognises(head)
     assert "none of its keys" in error_of(pickle.dumps({"weights": [1.0]}, 4))
     assert "none of its keys" in error_of(pickle.dumps([1], 4))

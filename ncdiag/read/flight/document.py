@@ -13,10 +13,12 @@ MAX_BYTES = 64 << 20
 # Commas and brackets bound how many values a JSON text can hold.
 MAX_JSON_VALUES = 8_000_000
 
-_PICKLE_2 = re.compile(rb"\x80[\x02-\x05]")
-# A pickle of protocol 0 or 1 that begins with a dictionary and one of the keys.
-_PICKLE_0 = re.compile(rb"\((?:d|\))|\}")
-_KEYS = re.compile(rb"version|entries|pg_config|pg_status|nccl_comm_state|comm_lib_version")
+# Protocols 2 to 5, and 0 and 1, which begin with a dictionary.
+_PICKLE = re.compile(rb"\x80[\x02-\x05]|\((?:d|\))|\}")
+_KEYS = re.compile(
+    rb"pg_config|pg_status|nccl_comm_state|comm_lib_version|nccl_version|collective_seq_id"
+    rb"|profiling_name|record_id"
+)
 _JSON = re.compile(rb"\s*\{")
 _JSON_KEYS = re.compile(
     rb'"(?:pg_config|pg_status|comm_lib_version|collective_seq_id|profiling_name|nccl_comm_state)"'
@@ -43,10 +45,8 @@ class FlightDocument:
         """Whether a file that begins with ``head`` is a dump."""
         if _JSON.match(head):
             return bool(_JSON_KEYS.search(head))
-        if _PICKLE_2.match(head):
-            # A pickle that is not a recorder's is read as well, to say what is wrong with it.
-            return True
-        return bool(_PICKLE_0.match(head) and _KEYS.search(head[:200]))
+        # Pickles are of many programs: a recorder's begins with its version or its groups.
+        return bool(_PICKLE.match(head) and _KEYS.search(head))
 
     def feed(self, chunk: bytes) -> None:
         """Keep the next bytes, up to the limit."""
