@@ -58,7 +58,7 @@ def _judge(group: Group, dumps: dict[int, FlightDump]) -> list[Divergence]:
         return found
     waiting = [r for r, each in standings.items() if each.waiting is not None]
     absent = _without_dump(group, dumps) if dumps else ()
-    found = found or [_standstill(group, waited)]
+    found = found or [_standstill(group, waited, absent)]
     if absent:
         found.append(_no_dump(group, waited, absent, waiting))
     return found
@@ -226,7 +226,7 @@ def _called_at(group: Group, seq: int, rank: int, what: str = "") -> str:
     return f"; rank {rank} {what}called from {at}" if at else ""
 
 
-def _standstill(group: Group, seq: int) -> Divergence:
+def _standstill(group: Group, seq: int, absent: Sequence[int]) -> Divergence:
     """All called ``seq`` alike; some or all are still in it."""
     ranks = list(group.standings)
     waiting = [r for r, s in group.standings.items() if s.waiting is not None and s.waiting <= seq]
@@ -235,9 +235,8 @@ def _standstill(group: Group, seq: int) -> Divergence:
     # Back-ends that keep no state count a call that failed as done.
     states = {e.state for rank in done for e in group.standings[rank].calls.get(seq, ())}
     if not done or states == {"scheduled"}:
-        text = (
-            f"{_have(ranks, 'has', 'have')} called {what} alike and it does not end: the network, "
-            "a GPU, or a rank that is not recorded"
+        text = f"{_have(ranks, 'has', 'have')} called {what} alike and it does not end: " + (
+            f"{_have(absent, 'has', 'have')} left no dump" if absent else "the network or a GPU"
         )
         return _divergence(group, _Kind.STUCK, seq, ranks, (), explanation=text, confidence=0.5)
     text = (
