@@ -11,7 +11,7 @@ _MOST = 16
 # Beginnings that no wrapper is mistaken for: of NCCL, its tests, torch, kernels and launchers.
 _OPENER = re.compile(
     r"[NR]CCL version\b|# |#$|NVRM: |nvidia-nvswitch\d|mlx[45]_core |mlx5: |Traceback \(most recent"
-    r"|\S{1,255}: Test (?:NCCL|CUDA) failure| \.\. \S{1,255} pid \d|libfabric:\d"
+    r"|[^\s:\[\]<>(){}|]{1,255}: Test (?:NCCL|CUDA) failure| \.\. \S{1,255} pid \d|libfabric:\d"
     r"|\[(?:PG|Rank) [^\]]{1,200}\] |torch\.distributed\.|Channel \d\d|terminate called after"
     r"|srun: |slurm(?:d|stepd)\S{0,255}: |mpi(?:run|exec)\S{0,64}: "
     r"|\[[\w.-]{1,255}:\d{1,10}\] |\*\*\* |ncclSystemError|ncclRemoteError|RuntimeError: "
@@ -19,8 +19,12 @@ _OPENER = re.compile(
     re.ASCII,
 )
 # Forms that, once proved, are believed in the rest of the input too.
-_LASTING = frozenset({"[n]", "n:", "n tab", "file:"})
+_LASTING = frozenset({"[n]", "n:", "file:"})
 _NAMED = {"host:": "host", "service": "label"}
+# Numbers of lines that grow with the lines, so often that it is no chance.
+_COUNTING = frozenset({"n tab", "n|", "n", "n:text"})
+_COUNTED = 4
+_LEADING = re.compile(r" *(\d{1,9})(?=[:\t |\u2192\u2502]|$)", re.ASCII)
 # Launchers number processes so, and editors lines.
 _NUMBERS = frozenset({"[n]", "n:"})
 # Columns of numbers are no numbers of lines.
@@ -71,11 +75,28 @@ class Memory:
     numbers: set[tuple[str, str]] = field(default_factory=set)
     last_number: int = -2
     streams: set[str] = field(default_factory=set)
+    number: int = 0
+    offset: int | None = None
+    counted: int = 0
 
     def believes(self, row: Wrapper, found: re.Match[str]) -> bool:
         """Whether this form was proved before."""
+        if row.name in self.forms:
+            return True
+        if row.name in _COUNTING:
+            return self.counted >= _COUNTED and int(found["number"]) - self.number == self.offset
         group = _NAMED.get(row.name)
-        return row.name in self.forms or (group is not None and found[group] in self.names)
+        return group is not None and found[group] in self.names
+
+    def count(self, text: str, number: int) -> None:
+        """Note that line ``number`` is ``text``: whether lines are numbered shows soon."""
+        self.number = number
+        found = _LEADING.match(text)
+        if not found:
+            return
+        offset = int(found[1]) - number
+        self.counted = self.counted + 1 if offset == self.offset else 1
+        self.offset = offset
 
     def learn(self, row: Wrapper, found: re.Match[str]) -> None:
         """Believe this form from now on."""

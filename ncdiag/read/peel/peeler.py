@@ -42,7 +42,7 @@ class Peeler:
     def __init__(self, path: str, *, year: int | None = None) -> None:
         self._path = path
         self._memory = Memory(stamps.Calendar(year))
-        self._joiner = Joiner(lambda text: chain.begins(text, self._memory))
+        self._joiner = Joiner(self._begins, lambda text: self._begins(text) or records.hinted(text))
         self._partial: dict[str, _Partial] = {}
         self._last = Raw("", 0)
         self._last_told = False
@@ -61,6 +61,9 @@ class Peeler:
             partial = self._partial.pop(next(iter(self._partial)))
             lines.extend(self._records(partial.text, partial.number, partial.base, whole=True))
         return lines
+
+    def _begins(self, text: str) -> bool:
+        return chain.begins(text, self._memory)
 
     def _lines(self, raw: Raw) -> Iterable[Line]:
         doubled = self._last_told and raw.number == self._last.number + 1
@@ -87,6 +90,7 @@ class Peeler:
         text = raw.text
         for piece in clean.after_returns(text) if "\r" in text else (text,):
             cleaned = clean.without_entities(clean.without_colours(piece))
+            self._memory.count(cleaned, raw.number)
             yield from self._records(cleaned, raw.number, None)
 
     def _records(

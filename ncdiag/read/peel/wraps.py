@@ -1,7 +1,8 @@
 """Joins what a terminal, a pager or an editor cut into several lines.
 
 Two marks are believed: ``$`` at the end of a record, which editors put over the first character
-they cut off, and a width at which one input ends line after line. All doubt joins nothing.
+they cut off, and a width at which one input ends line after line, or that of a terminal. All doubt
+joins nothing.
 """
 
 import re
@@ -10,8 +11,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 _NARROWEST, _WIDEST = 72, 512
-# Widths of terminals: two different lines cut there are proof, elsewhere it takes three.
-_TERMINALS = frozenset({79, 80, 99, 100, 119, 120, 131, 132, 159, 160, 200})
+# How many different lines must be cut at a width, if none is longer: few at those of terminals.
+_PROOF = {80: 1, 100: 2, 119: 2, 120: 1, 131: 2, 132: 1, 159: 2, 160: 1, 200: 2}
+_PROOF_ELSEWHERE = 3
+_ENDS = (".", ":", "!", "?", ")", "=")
 _MOST_PARTS = 32
 _MOST_HELD = 256
 _DIGITS = re.compile(r"[0-9a-f]*\d[0-9a-f]*", re.ASCII)
@@ -54,14 +57,16 @@ class Raw(NamedTuple):
 class Joiner:
     """Takes raw lines in order and gives back whole ones.
 
-    ``begins`` tells whether a text begins as a record does, so that it continues nothing.
+    ``begins`` tells whether a text begins as a record does, so that it continues nothing;
+    ``holds`` whether a record is in it, so that it may go on.
     """
 
-    def __init__(self, begins: Callable[[str], bool]) -> None:
+    def __init__(self, begins: Callable[[str], bool], holds: Callable[[str], bool]) -> None:
         self._begins = begins
+        self._holds = holds
         self._longest = 0
         self._width: int | None = None
-        self._given_up = False
+        self._refused = 0
         self._held: Raw | None = None
         self._parts = 0
         self._last = 0
@@ -85,7 +90,8 @@ class Joiner:
     def finish(self) -> Iterator[Raw]:
         """What was held back."""
         if self._waiting:
-            yield from self._decide(proved=self._proved(last=True))
+            least = _PROOF.get(len(self._waiting[0].text), _PROOF_ELSEWHERE)
+            yield from self._decide(proved=self._proved(least))
         if self._held:
             yield self._held
             self._held = None
@@ -93,11 +99,13 @@ class Joiner:
     def _take(self, raw: Raw) -> Iterator[Raw]:
         held = self._held
         if held is not None:
-            follows = self._follows(held, raw)
-            if follows and self._is_cut(held.text):
+            next_to_it = raw.number == self._last + 1
+            if next_to_it and self._is_cut(held.text) and self._goes_on(held, raw):
                 yield from self._join(held, raw)
                 return
-            if follows and len(raw.text) <= len(held.text) and not self._given_up:
+            # Two that begin alike are two records: this saves a closer look at most lines.
+            candidates = next_to_it and raw.text[:2] != held.text[:2]
+            if candidates and self._may_be_cut(held, raw) and self._goes_on(held, raw):
                 self._held = None
                 self._waiting = [held, raw]
                 self._last = raw.number
@@ -106,15 +114,20 @@ class Joiner:
             yield held
         yield from self._begin(raw)
 
+    def _may_be_cut(self, held: Raw, raw: Raw) -> bool:
+        length = len(held.text)
+        wide = max(self._refused + 1, _NARROWEST) <= length <= _WIDEST
+        return wide and len(raw.text) <= length and self._width is None
+
     def _begin(self, raw: Raw) -> Iterator[Raw]:
         self._last = raw.number
         length = len(raw.text)
         if self._width and length > self._width:
-            self._width, self._given_up = None, True
+            self._width, self._refused = None, _WIDEST
         longest = length >= self._longest
         self._longest = max(length, self._longest)
-        may_be_cut = longest and not self._given_up and _NARROWEST <= length <= _WIDEST
-        if may_be_cut or self._is_cut(raw.text):
+        wide = longest and max(self._refused + 1, _NARROWEST) <= length <= _WIDEST
+        if wide or self._is_cut(raw.text):
             self._held, self._parts = raw, 1
         else:
             yield raw
@@ -133,27 +146,22 @@ class Joiner:
     def _is_cut(self, text: str) -> bool:
         return text.endswith("$") or (self._width is not None and len(text) >= self._width)
 
-    def _follows(self, held: Raw, raw: Raw) -> bool:
-        """Whether ``raw`` may be the rest of ``held``; two that begin alike are two records."""
-        alike = raw.text[:2] == held.text[:2]
-        next_to_it = raw.number == self._last + 1 and not alike
-        return next_to_it and self._continues(raw.text) and self._begins(held.text)
-
-    def _continues(self, text: str) -> bool:
-        return bool(text.strip()) and not self._begins(text)
+    def _goes_on(self, before: Raw, after: Raw) -> bool:
+        return (
+            bool(after.text.strip()) and not self._begins(after.text) and self._holds(before.text)
+        )
 
     def _wait(self, raw: Raw) -> Iterator[Raw]:
         width = len(self._waiting[0].text)
         self._waiting.append(raw)
         if len(raw.text) > width:
             yield from self._decide(proved=False)
-        elif len(self._waiting) % 16 == 0 and self._proved(last=False):
+        elif len(self._waiting) % 16 == 0 and self._proved(_PROOF_ELSEWHERE):
             yield from self._decide(proved=True)
         elif len(self._waiting) >= _MOST_HELD:
-            self._given_up = True
             yield from self._decide(proved=False)
 
-    def _proved(self, *, last: bool) -> bool:
+    def _proved(self, least: int) -> bool:
         """Whether different records end at the width of the first and go on after it."""
         width = len(self._waiting[0].text)
         cut = {
@@ -161,23 +169,21 @@ class Joiner:
             for raw, after in pairwise(self._waiting)
             if len(raw.text) == width
             and after.number == raw.number + 1
-            and self._begins(raw.text)
-            and self._continues(after.text)
+            and not raw.text.endswith(_ENDS)
+            and self._goes_on(raw, after)
         }
-        return len(cut) >= (2 if last and width in _TERMINALS else 3)
+        return len(cut) >= least
 
     def _decide(self, *, proved: bool) -> Iterator[Raw]:
         """Go on from the lines that waited, with or without a width."""
         waiting, self._waiting = self._waiting, []
-        given_up = self._given_up
+        width = len(waiting[0].text)
         if proved:
-            self._width = len(waiting[0].text)
+            self._width = width
         else:
-            self._given_up = True
-        for raw in waiting[:-1]:
+            self._refused = width
+        for raw in waiting:
             yield from self._take(raw)
-        self._given_up = given_up
-        yield from self._take(waiting[-1])
 
 
 def _joined(before: str, after: str) -> str:
