@@ -169,6 +169,8 @@ def test_standard_input_is_a_log_too(log: Path) -> None:
     )
     assert done.returncode == ExitCode.WRONG
     assert done.stdout.startswith("FINDINGS  gpu_fell_off_bus")
+    assert "standard input, 1 line of kernel" in " ".join(done.stdout.split())
+    assert "stdin:1 " in done.stdout
     assert done.stderr == ""
 
 

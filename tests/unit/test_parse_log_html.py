@@ -78,6 +78,20 @@ def test_of_many_findings_and_rows_a_page_holds_the_first(make_case: MakeCase) -
     assert "And 800 more." in page
 
 
+def test_long_lines_and_many_marks_keep_the_page_small(make_case: MakeCase) -> None:
+    postmortem, evidence = make_case(2, quote="x" * 65_536)
+    echo = evidence.events[1]
+    root, other, warning = postmortem.findings
+    attributes = [{"status": f"{number}"} for number in range(3000)]
+    findings = [replace(other, attributes=one, evidence=[]) for one in attributes]
+    evidence.events += [replace(echo, attributes=one) for one in attributes] * 2
+    page = html_report.render(
+        replace(postmortem, findings=[root, other, *findings, warning]), evidence
+    )
+    assert len(page) < 4_000_000
+    assert draw(postmortem, evidence, {}).rows[0].marks[-1].role == "root"
+
+
 def test_hosts_that_are_alike_share_a_row(make_case: MakeCase) -> None:
     page = html_report.render(*make_case(200))
     assert "<td>gpu[001-200]</td>" in page

@@ -22,6 +22,7 @@ from ncdiag.model.nodes import fold
 from ncdiag.report.describe import count, percent
 
 _MAX_NAMES = 8
+_MOST_CHARS = 2000
 # Attributes that name a device, the most exact one first.
 _DEVICES: Final = {"NIC": ("hca", "device", "interface"), "GPU": ("pci", "bus_id")}
 # Of a work request: the host that speaks is at fault, or nobody.
@@ -127,12 +128,21 @@ def read(postmortem: Postmortem, folder: str = "") -> str:
     holding = f" of {', '.join(kinds)}" if kinds else ""
     where = count(len(inputs) - errors, "file") + (f" in {folder}" if folder else "")
     parts = (
-        inputs[0].path if len(inputs) == 1 and not errors else where,
+        _file(inputs[0].path) if len(inputs) == 1 and not errors else where,
         count(sum(one.lines for one in inputs), "line") + holding,
         f"{count(errors, 'file')} cannot be read" if errors else "",
         f"{count(cut, 'file')} not read to the end" if cut else "",
     )
     return ", ".join(part for part in parts if part)
+
+
+def _file(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
+def cut(text: str) -> str:
+    """A line of a log, but not more of it than anybody reads."""
+    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
 
 
 def benchmark(one: BenchmarkSummary) -> str:

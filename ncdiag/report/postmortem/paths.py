@@ -21,7 +21,7 @@ class ShortPaths:
 
     def name(self, path: str) -> str:
         """The path without the folder."""
-        return path.removeprefix(self._prefix)
+        return "stdin" if path == _STDIN else path.removeprefix(self._prefix)
 
     def place(self, one: EvidenceLine | FirstSeen) -> str:
         """``gpu-04.log:211``."""

@@ -183,7 +183,7 @@ class _Page:
         """A line of a log, cut to what is readable, whole with ``--verbose``; the rows it took."""
         line = Text()
         line.append(f"{place}  ", style="dim")
-        line.append(text)
+        line.append(describe.cut(text))
         wrapped = list(line.wrap(self._console, self._width(2 * _INDENT), overflow="fold"))
         if len(wrapped) > rows and not self._verbose:
             wrapped = wrapped[:rows]

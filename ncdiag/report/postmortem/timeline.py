@@ -8,7 +8,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from ncdiag.diagnose.postmortem.hosts import HostBook
-from ncdiag.model.finding import Finding, FindingClass, Postmortem, Role
+from ncdiag.model.finding import Finding, Postmortem, Role
 from ncdiag.model.log import Clock, Event, LogEvidence, Place
 from ncdiag.model.text import visible
 
@@ -17,6 +17,8 @@ _NEAR = 0.006
 _MOST_TICKS = 7
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 _MOST_ROWS = 400
+_MOST_MARKS = 20_000
+_MOST_CHARS = 300
 _YEAR_S = 366 * 86400.0
 _LATEST_S = 4e9
 # Drawn one over the other: roots last.
@@ -99,6 +101,7 @@ def draw(postmortem: Postmortem, evidence: LogEvidence, names: Mapping[str, str]
         row.marks.append(_mark(group, axis, postmortem.findings[number - 1].role))
     for row in rows.values():
         row.marks.sort(key=lambda mark: _LAYERS.index(mark.role))
+        row.marks[: -_MOST_MARKS // min(len(rows), _MOST_ROWS)] = []
     spoken = _spans(evidence, hosts, axis, rows)
     ordered = sorted(rows.values(), key=_rank)
     return Picture(
@@ -126,7 +129,7 @@ def _mark(group: Sequence[_Sighting], axis: "_Axis", role: Role) -> Mark:
         role=role,
         finding=first.finding,
         times=sum(one.times for one in group),
-        text=visible(first.text),
+        text=visible(first.text[:_MOST_CHARS]),
     )
 
 
@@ -196,7 +199,7 @@ class _Finder:
         quoted = self._quoted.get((event.class_name, event.place.path, event.place.line))
         if quoted:
             return quoted
-        numbers = self._by_class.get(FindingClass(event.class_name), [])
+        numbers = self._by_class.get(event.class_name, [])
         return next((n for n in numbers if self._fits(n, event)), numbers[0] if numbers else None)
 
     def _fits(self, number: int, event: Event) -> bool:
