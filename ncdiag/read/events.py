@@ -6,9 +6,9 @@ from ncdiag.model.log import Event
 
 # More different events than these tell an operator nothing: the rest raises the count of one that
 # is kept, the first of its form from the same process, or else the first of its form.
-PER_PROCESS = 32
-PER_FORM = 1_000
-IN_ALL = 10_000
+PER_PROCESS = 16
+PER_FORM = 500
+IN_ALL = 4_000
 # What each form may still keep when all together have reached their limit.
 _RESERVE = 100
 _TEXT_LIMIT = 4_096

@@ -181,7 +181,7 @@ _INTERFACES = (
     signature(
         "bootstrap-interface-name",
         C.BOOTSTRAP_NO_INTERFACE,
-        "NCCL_SOCKET_IFNAME",
+        "NCCL_SOCKET_IFNAME=",
         r"[Nn]o (?:socket )?interface[^=\n]{0,60}NCCL_SOCKET_IFNAME=(?P<interface>[^\s,]{1,120})",
         sample="no interface found for NCCL_SOCKET_IFNAME=ib7",
         near_miss="NCCL_SOCKET_IFNAME set by environment to ib7",
