@@ -11,6 +11,7 @@ from ncdiag.read.signatures.row import OUTSIDE, Signature
 _C10D = "torch ProcessGroupNCCL.cpp"
 # "[PG ID 0 PG GUID 0(default_pg) Rank 3] ", "[PG 1 Rank 3] ": the rank is the one in the group.
 _PG = r"(?:\[(?P<group>PG [^\[\]\n]{1,300}?) Rank \d{1,7}\]:? ?)?"
+_PG_ASIDE = _PG.replace("?P<group>", "?P<d_group>")
 # "[Rank 3] ", the global one as a rule.
 _OWN = r"(?:\[Rank (?P<ranks_own>\d{1,7})\]:? ?)?"
 _WORK = (
@@ -139,7 +140,7 @@ _ABORT_ROWS: tuple[Signature, ...] = (
     _abort(
         name="process_down",
         needle="taking the entire process down",
-        pattern=re.compile(_PG + _OWN + r"[^\n]{0,200}?taking the entire process down"),
+        pattern=re.compile(_PG_ASIDE + _OWN + r"[^\n]{0,200}?taking the entire process down"),
         sample="[Rank 9] To avoid data inconsistency, we are taking the entire process down.",
         near_miss="To avoid data inconsistency, we are checking the process.",
     ),
@@ -147,7 +148,7 @@ _ABORT_ROWS: tuple[Signature, ...] = (
         name="watchdog_terminates",
         needle="Terminating the process after attempting to dump debug info",
         pattern=re.compile(
-            _PG + r"[^\n]{0,40}?Terminating the process after attempting to dump debug info"
+            _PG_ASIDE + r"[^\n]{0,40}?Terminating the process after attempting to dump debug info"
         ),
         sample="[PG ID 0 PG GUID 0(default_pg) Rank 4] ProcessGroupNCCL's Terminating the "
         "process after attempting to dump debug info, due to ProcessGroupNCCL watchdog hang.",

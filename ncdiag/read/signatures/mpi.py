@@ -102,10 +102,7 @@ ROWS: tuple[Signature, ...] = (
     _hydra(
         name="hydra_crash",
         class_=FindingClass.PROCESS_CRASH,
-        pattern=re.compile(
-            _HYDRA + r"(?P<signal>4|7|8|11)\b|(?<!\w)Segmentation fault \(signal "
-            r"11\)"
-        ),
+        pattern=re.compile(_HYDRA + r"[A-Z][\w -]{2,40} \(signal (?P<signal>4|7|8|11)\)"),
         sample="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)",
         near_miss="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Terminated (signal 15)",
     ),

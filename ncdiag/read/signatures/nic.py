@@ -13,6 +13,7 @@ _MLX5 = (
     rf"mlx5_core(?: (?P<device>{_PCI}))?(?: [\w.@-]{{1,40}})?: "
     r"(?:[\w.]{1,60}:\d{1,5}:?)?(?:\(pid -?\d{1,10}\):)? ?"
 )
+_MLX5_ASIDE = _MLX5.replace("?P<device>", "?P<d_device>")
 
 _SYNDROMES = (
     r"firmware internal error|irisc not responding|unrecoverable hardware error|"
@@ -135,7 +136,9 @@ _FIRMWARE_ROWS: tuple[Signature, ...] = (
         name="mlx5_cq_error",
         class_=FindingClass.IB_QP_FATAL_EVENT,
         needle="CQ error on CQN",
-        pattern=re.compile(_MLX5 + r"(?P<event>CQ error) on CQN 0x[0-9a-fA-F]{1,8}, syndrome"),
+        pattern=re.compile(
+            _MLX5_ASIDE + r"(?P<event>CQ error) on CQN 0x[0-9a-fA-F]{1,8}, syndrome"
+        ),
         sample="mlx5_core 0000:6a:00.0: cq_err_event_notifier:569:(pid 0): CQ error on CQN "
         "0x4a1, syndrome 0x1",
         near_miss="mlx5_core 0000:6a:00.0: CQ moderation set on CQN 0x4a1",

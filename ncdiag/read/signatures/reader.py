@@ -22,6 +22,7 @@ class SignatureReader:
         self.needles = frozenset(self.rows)
         self.facts: frozenset[bytes] = frozenset()
         self.events = EventLog()
+        self.kinds: set[str] = set()
 
     @property
     def open(self) -> bool:
@@ -37,6 +38,8 @@ class SignatureReader:
             if row.class_ not in seen and (event := match(row, line)):
                 seen.add(row.class_)
                 self.events.add(event)
+                if row.kind:
+                    self.kinds.add(row.kind)
 
     def finish(self, evidence: LogEvidence) -> None:
         """Hand over the events."""

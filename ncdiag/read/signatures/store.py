@@ -230,8 +230,7 @@ _RENDEZVOUS_ROWS: tuple[Signature, ...] = (
         name="rendezvous_error",
         needle="Rendezvous",
         pattern=re.compile(
-            r"(?:^|[\s.])(?P<error>Rendezvous(?:Timeout|Connection|Closed|State)?Error)"
-            r"(?:\(|: |\s*$)"
+            r"(?:^|[\s.])(?P<error>Rendezvous(?:Timeout|Connection|Closed|State)?Error)(?:: |\s*$)"
         ),
         sample="torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The "
         "connection to the C10d store has failed. See inner exception for details.",
