@@ -1,41 +1,44 @@
-"""Which readers there are."""
+"""Which readers there are, each for a dialect of logs or for a kind of document."""
 
-import importlib
 from collections.abc import Iterable
-from typing import Any
 
 from ncdiag.read.document import Document
+from ncdiag.read.elastic import ElasticReader
+from ncdiag.read.inspector import InspectorReader
+from ncdiag.read.kernel_blocks import KernelBlockReader
+from ncdiag.read.kinds import KindReader
 from ncdiag.read.line import LineReader
+from ncdiag.read.mpi_ends import MpiEndReader
+from ncdiag.read.nccl.reader import NcclReader
+from ncdiag.read.nccl_tests.table import TableReader
+from ncdiag.read.ras.json_lines import RasJsonReader
+from ncdiag.read.ras.text import RasTextReader
 from ncdiag.read.recall import Recall
 from ncdiag.read.signatures.reader import SignatureReader
+from ncdiag.read.signatures.table import TABLE
+from ncdiag.read.torch_progress import TorchProgressReader
+from ncdiag.read.tracebacks import TracebackReader
 
-
-def _optional(module: str, name: str) -> Any:
-    try:
-        return getattr(importlib.import_module(module), name)
-    except (ModuleNotFoundError, AttributeError):
-        return None
+# How pickles and JSON begin.
+_BEGINNINGS = frozenset({b"\x80", b"(", b"}", b"{", b"["})
 
 
 def line_readers() -> list[LineReader]:
     """A reader of each dialect, fresh."""
-    table = _optional("ncdiag.read.signatures.table", "TABLE") or ()
-    readers: list[LineReader] = [SignatureReader(table)]
-    for module, name in (
-        ("ncdiag.read.nccl.reader", "NcclReader"),
-        ("ncdiag.read.nccl_tests.table", "TableReader"),
-        ("ncdiag.read.torch_progress", "TorchProgressReader"),
-        ("ncdiag.read.elastic", "ElasticReader"),
-        ("ncdiag.read.tracebacks", "TracebackReader"),
-        ("ncdiag.read.mpi_ends", "MpiEndReader"),
-        ("ncdiag.read.kernel_blocks", "KernelBlockReader"),
-        ("ncdiag.read.kinds", "KindReader"),
-        ("ncdiag.read.ras.text", "RasTextReader"),
-        ("ncdiag.read.inspector", "InspectorReader"),
-    ):
-        if made := _optional(module, name):
-            readers.append(made())
-    return readers
+    return [
+        SignatureReader(TABLE),
+        NcclReader(),
+        TableReader(),
+        TorchProgressReader(),
+        ElasticReader(),
+        TracebackReader(),
+        MpiEndReader(),
+        KernelBlockReader(),
+        KindReader(),
+        RasTextReader(),
+        RasJsonReader(),
+        InspectorReader(),
+    ]
 
 
 def recall(readers: Iterable[LineReader]) -> Recall:
@@ -45,14 +48,18 @@ def recall(readers: Iterable[LineReader]) -> Recall:
 
 
 def document(head: bytes, path: str) -> Document | None:
-    """A reader for a file that begins so, if it is one document and not lines."""
-    for module, name in (
-        ("ncdiag.read.flight.document", "FlightDocument"),
-        ("ncdiag.read.ras.json_report", "RasDocument"),
-        ("ncdiag.read.nccl_tests.json_report", "JsonReport"),
-    ):
-        kind = _optional(module, name)
-        if kind is not None and kind.recognises(head):
-            made: Document = kind(path)
-            return made
-    return None
+    """A reader for a file that begins so, if it is one document and not lines.
+
+    The readers of documents are loaded only for inputs that may be some.
+    """
+    if head[:1] not in _BEGINNINGS and head.lstrip()[:1] not in _BEGINNINGS:
+        return None
+    from ncdiag.read.flight.document import FlightDocument
+    from ncdiag.read.nccl_tests.json_report import JsonReport
+    from ncdiag.read.ras.json_report import RasDocument
+
+    if FlightDocument.recognises(head):
+        return FlightDocument(path)
+    if RasDocument.recognises(head):
+        return RasDocument(path)
+    return JsonReport(path) if JsonReport.recognises(head) else None

@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncdiag.model.log import LogEvidence, RasReport
+from ncdiag.model.log import LogEvidence, Place, RasReport
+from ncdiag.read.line import Line
 from ncdiag.read.ras import json_report
+from ncdiag.read.ras.json_lines import RasJsonReader
 from ncdiag.read.ras.json_report import RasDocument
 
 OPS = ("Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce", "SendRecv")
@@ -174,6 +176,50 @@ def test_reports_before_a_cut_one_are_kept() -> None:
         assert "\n" not in error
 
 
+def read_lines(lines: list[str], *, every_line: bool = False) -> list[RasReport]:
+    reader = RasJsonReader()
+    for number, text in enumerate(lines, 1):
+        hits = [needle for needle in reader.needles if needle in text.encode(errors="replace")]
+        if hits or reader.open or every_line:
+            level = "INFO" if " NCCL INFO " in text else None
+            reader.read(Line(text=text, place=Place("log", number), level=level), hits)
+    evidence = LogEvidence()
+    reader.finish(evidence)
+    return evidence.ras
+
+
+@pytest.mark.parametrize("indent", [None, 0, 2])
+def test_reports_among_the_lines_of_a_log(indent: int | None) -> None:
+    ranks = [rank(n, counts={"AllReduce": 70 - (n == 2)}) for n in range(4)]
+    one = json.dumps(told(ranks), indent=indent).split("\n")
+    lines = ["$ ncclras -f json", *one, "step 4 {", *one[:-1], "h:1:2 [0] NCCL INFO x", one[-1]]
+    if indent is None:
+        lines = ["report: " + one[0] + " done", "step 4", one[0]]
+    first, second = read_lines(lines)
+    assert first.issues[0].op == "AllReduce"
+    assert [m.rank for m in first.issues[0].members] == [2]
+    assert first.place.line in (1, 3)
+    assert second.complete
+
+
+def test_events_among_the_lines_of_a_log() -> None:
+    lines = event("PEER_DEAD", host="10.9.0.1", pid=1).split("\n")
+    (stream,) = read_lines(["start", *lines, "end"])
+    assert stream.issues[0].members[0].host == "10.9.0.1"
+
+
+def test_an_object_that_does_not_end_is_given_up() -> None:
+    lines = json.dumps(told([rank(0)], size=1), indent=2).split("\n")
+    assert read_lines([*lines[:9], *["epoch 1"] * 9, *lines[9:]]) == []
+    assert read_lines(lines[:-1]) == []
+
+
+@given(st.lists(st.text(max_size=40), max_size=20), st.integers(0, 40))
+def test_any_lines_among_those_of_a_report(lines: list[str], at: int) -> None:
+    whole = json.dumps(told([rank(0)], size=1), indent=2).split("\n")
+    read_lines([*whole[:at], *lines, *whole[at:]], every_line=True)
+
+
 def test_other_json_is_none() -> None:
     for text in (b"{}", b'{"nccl_version": 1}', b'{"timestamp": "x", "event": "y"}', b"[", b""):
         assert not RasDocument.recognises(text)
@@ -218,3 +264,7 @@ def test_any_value_in_place_of_the_right_one(value: Any, data: st.DataObject) ->
     if keys:
         place[data.draw(st.sampled_from(keys))] = value
     read(json.dumps(values).encode())
+
+
+def test_lines_full_of_quotes_are_looked_at_once() -> None:
+    read_lines(['"nccl_version": 1', '"' + '\\"' * 32_768, '"' * 65_536, "{" * 65_536])
