@@ -130,7 +130,7 @@ _ENDPOINTS = (
         r"NET/OFI (?P<d_step>(?:Couldn't|Could not|Unable to|Failed to) "
         r"(?:allocate|open|enable|bind|create|retrieve|initiali[sz]e|set up)[^.\n]{0,60}?"
         r"(?:endpoint|access domain|fabric provider|domain|CQ|AV|provider)\b[^.\n]{0,60})"
-        rf"(?:\. {_RC},? {_OFI_ERROR})?",
+        rf"(?:\. RC: ?(?P<d_rc>-?\d{{1,6}}),? {_OFI_ERROR})?",
         sample="NET/OFI Couldn't open a fabric access domain. RC: -22, ERROR: Invalid argument",
         near_miss="NET/OFI Selected provider is efa, fabric is efa (found 4 nics)",
         source="aws-ofi-nccl nccl_ofi_ofiutils.c",

@@ -20,7 +20,7 @@ def _usage(
         f"usage-{name}",
         C.INVALID_USAGE,
         needle,
-        rf"(?P<error>{pattern})",
+        rf"\b(?P<error>{pattern})",
         sample=sample,
         near_miss=near_miss,
         source=source,
