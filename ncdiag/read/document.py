@@ -17,9 +17,12 @@ class Document(Protocol):
 
     kind: str
     error: str | None
-    truncated: bool
 
     def __init__(self, path: str) -> None: ...
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the document was not read whole."""
 
     @classmethod
     def recognises(cls, head: bytes) -> bool:
