@@ -38,9 +38,12 @@ class Case:
         return world_rank(process) if process else None
 
     def later_progress(self, place: Place, process: NcclProcess | None = None) -> bool:
-        """Whether start-up went on after ``place``, in ``process`` or in any."""
+        """Whether start-up went on after ``place``: in ``process``, or anywhere to results."""
         chosen = self.evidence.processes if process is None else [process]
-        steps = (step for one in chosen for step in _steps(one))
+        steps = [step for one in chosen for step in _steps(one)]
+        if process is None:
+            rows = (row.place for b in self.evidence.benchmarks for row in b.rows)
+            steps += [row for row in rows if row]
         return any(self.timeline.before(place, step) for step in steps)
 
 

@@ -1,8 +1,12 @@
 """Processes that ended: by themselves, or because a call of theirs had failed."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import RULES, Tier
 from ncdiag.diagnose.postmortem.draft import Draft, role_of
+from ncdiag.diagnose.postmortem.fold import draft_of
 from ncdiag.diagnose.postmortem.speakers import same_process
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role
@@ -21,6 +25,41 @@ _NO_CALLS = _ENDINGS | {
 
 # Codes of a process that was killed, rather than one that gave a code of its own.
 _KILLED = frozenset({"-9", "137"})
+
+
+# What a fault signal, or an unexplained kill, in an agent's report stands for.
+_BY_EXITCODE = {
+    **dict.fromkeys(("-4", "-7", "-8", "-11"), C.PROCESS_CRASH),
+    "-9": C.PROCESS_DIED,
+}
+
+
+def ends_of_workers(drafts: Sequence[Draft]) -> list[Draft]:
+    """Crashes and deaths that only an agent's report tells of, as the faults they are."""
+    known = {draft.class_ for draft in drafts}
+    found: dict[C, list[Event]] = {}
+    for draft in drafts:
+        if draft.class_ is C.ELASTIC_WORKER_FAILED:
+            for event in draft.events:
+                class_ = _BY_EXITCODE.get(event.attributes.get("exitcode", ""))
+                if class_ and class_ not in known:
+                    found.setdefault(class_, []).append(_end_of(class_, event))
+    return [draft_of(class_, events) for class_, events in found.items()]
+
+
+def _end_of(class_: C, report: Event) -> Event:
+    code = report.attributes["exitcode"]
+    crash = class_ is C.PROCESS_CRASH
+    named = {"signal": code.removeprefix("-")} if crash else {"exitcode": code}
+    host = report.attributes.get("host")
+    return replace(
+        report,
+        class_name=class_,
+        attributes=named,
+        details={**report.details, **({"host": host} if host else {})},
+        role=None,
+        severity=None,
+    )
 
 
 def after_failed_call(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:

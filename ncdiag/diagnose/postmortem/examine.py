@@ -13,6 +13,7 @@ from ncdiag.diagnose.postmortem.confidence import weigh
 from ncdiag.diagnose.postmortem.desync import desyncs
 from ncdiag.diagnose.postmortem.differences import differences
 from ncdiag.diagnose.postmortem.draft import Draft
+from ncdiag.diagnose.postmortem.endings import ends_of_workers
 from ncdiag.diagnose.postmortem.explain import explain, order
 from ncdiag.diagnose.postmortem.fold import fold
 from ncdiag.diagnose.postmortem.hangs import hangs
@@ -70,6 +71,7 @@ def _drafts(case: Case) -> list[Draft]:
     drafts = settle_ports(fold(case.evidence, case.hosts, case.timeline), case)
     # A table tells more of its values than the line that sums them up.
     drafts = measured + [draft for draft in drafts if draft.class_ not in better]
+    drafts += ends_of_workers(drafts)
     found = [*desyncs(case), *ras_drafts(case), *call_mismatches(case)]
     known = {draft.class_ for draft in drafts}
     drafts += [draft for draft in found if draft.class_ not in known]

@@ -16,9 +16,9 @@ from ncdiag.diagnose.postmortem.endings import (
     killed_for_memory,
 )
 from ncdiag.diagnose.postmortem.pointing import local_hardware, points_at
-from ncdiag.diagnose.postmortem.recovery import recovered
+from ncdiag.diagnose.postmortem.recovery import recovered, went_unanswered
 from ncdiag.diagnose.postmortem.scheduled import after_the_end, ended_early
-from ncdiag.diagnose.postmortem.thresholds import CLOCK_SKEW_S
+from ncdiag.diagnose.postmortem.thresholds import CLOCK_SKEW_S, UNANSWERED_CONFIDENCE
 from ncdiag.diagnose.postmortem.timeline import seconds_between
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role
@@ -35,6 +35,8 @@ def explain(drafts: list[Draft], case: Case) -> None:
     for draft in drafts:
         if draft.root and recovered(draft, drafts, case):
             draft.role = Role.WARNING
+        elif went_unanswered(draft, case):
+            draft.role, draft.confidence = Role.ROOT, UNANSWERED_CONFIDENCE
     for rule in _RULES:
         for draft in sorted(drafts, key=lambda d: order(d, case), reverse=True):
             if draft.root and (cause := rule(draft, drafts, case)):

@@ -34,6 +34,15 @@ def recovered(draft: Draft, drafts: list[Draft], case: Case) -> bool:
     return all(_went_on(event, case) for event in draft.strong)
 
 
+def went_unanswered(draft: Draft, case: Case) -> bool:
+    """Whether an optional feature failed, and no word tells that the job went on without it."""
+    if draft.class_ is not C.SHARP_FAILED or draft.role is not Role.WARNING:
+        return False
+    if any("point-to-point" in event.text for event in draft.events):
+        return False
+    return not any(case.later_progress(last_place(event)) for event in draft.events)
+
+
 def _ran_on(draft: Draft, drafts: list[Draft], case: Case) -> bool:
     """Whether there is a run, and nothing else in it failed."""
     run = case.evidence.processes or case.evidence.benchmarks
@@ -44,6 +53,9 @@ def _ran_on(draft: Draft, drafts: list[Draft], case: Case) -> bool:
 
 def _went_on(event: Event, case: Case) -> bool:
     process = case.process_of(event.speaker)
+    if process is not None and process.networks and "net_ib" in (event.source or ""):
+        # Verbs are left out for want of an interface, and another network was chosen.
+        return True
     if process is not None and process.chain_place:
         # It gave the call up: a back-trace that ends in no fall-back.
         failed = case.timeline.before(last_place(event), process.chain_place)

@@ -42,6 +42,8 @@ DOUBT_PER_SIGN = 0.6
 MOST_CONFIDENT = 0.97
 # A root that is only an echo, or only says that something failed.
 ECHO_CONFIDENCE = 0.25
+# An optional feature that failed, with no word of what followed: jobs mostly go on without it.
+UNANSWERED_CONFIDENCE = 0.3
 # What is left of a confidence when an input was not read to its end.
 CUT_SHARE = 0.9
 # Evidence lines shown with a finding.
