@@ -47,9 +47,9 @@ FORMS = (
     Form("[prterun-rack2-n7-991@1,12]<stdout>: ", label="1,12", origin="mpi"),
     Form("[1,mpirank:4,algo-2]<stdout>:", label="1,mpirank:4", origin="mpi"),
     Form("Mon Jun  1 01:02:03 2026[1,4]<stdout>:", WALL, label="1,4", origin="mpi"),
-    Form("[3] "),
-    Form("12: "),
-    Form(" 3: "),
+    Form("[3] ", label="3"),
+    Form("12: ", label="12"),
+    Form(" 3: ", label="3"),
     Form("[default5]:", label="default5"),
     Form("[trainer0]: ", label="trainer0"),
     Form("[rank3]: ", rank=3, origin="torch"),
@@ -363,14 +363,38 @@ def test_messages_that_name_their_program(raw: str, origin: str | None, host: st
     assert raw.endswith(line.text)
 
 
-def test_numbers_are_streams_once_one_comes_back() -> None:
-    raws = [f"{label}: x{index}:1:1 [0] NCCL INFO x" for index, label in enumerate((0, 1, 0, 5))]
-    assert [line.speaker.label for line in peel(*raws)] == [None, None, "0", "5"]
+def labels(*numbers: int) -> list[str | None]:
+    raws = [f"{number}: x{at}:1:1 [0] NCCL INFO x" for at, number in enumerate(numbers)]
+    return [line.speaker.label for line in peel(*raws)]
 
 
-def test_numbers_of_lines_are_no_streams() -> None:
-    raws = [f"[{number}] x{number}:1:1 [0] NCCL INFO x" for number in range(100, 140)]
-    assert {line.speaker.label for line in peel(*raws)} == {None}
+def test_numbers_that_come_back_are_streams() -> None:
+    assert labels(0, 0, 0, 1, 2, 3) == ["0", "0", "0", "1", "2", "3"]
+    assert labels(7, 0, 7, 8, 9, 10) == ["7", "0", "7", "8", "9", "10"]
+
+
+def test_numbers_that_count_lines_are_no_streams() -> None:
+    assert set(labels(*range(1, 30))) == {None}
+    assert set(labels(*range(60311, 60340))) == {None}
+    assert labels(*range(100, 130))[1:] == [None] * 29
+
+
+NUMBERED = (
+    "# a heading",
+    "    1024    256   float   sum      -1    21.5    0.05    0.09      0",
+    "  time      : 2026-06-01_01:02:03",
+    "plain text",
+    "",
+    "    2048    512   float   sum      -1    21.5    0.05    0.09      0",
+)
+
+
+@pytest.mark.parametrize("form", ["{:6d}\t{}", "{:7d} {}", "{}:{}", "{:5d} \u2502 {}", "{}: {}"])
+@pytest.mark.parametrize("first", [1, 8812])
+def test_numbers_of_lines_are_taken_off_any_text(form: str, first: int) -> None:
+    head = [f"some:1:1 [0] NCCL INFO {number}" for number in range(4)]
+    raws = [form.format(number, text) for number, text in enumerate((*head, *NUMBERED), first)]
+    assert [line.text for line in peel(*raws)][4:] == list(NUMBERED)
 
 
 def test_a_proved_form_is_believed_on_plain_lines_too() -> None:

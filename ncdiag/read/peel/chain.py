@@ -10,7 +10,8 @@ from ncdiag.read.peel.wrappers import Proof, Wrapper
 _MOST = 16
 # Beginnings that no wrapper is mistaken for: of NCCL, its tests, torch, kernels and launchers.
 _OPENER = re.compile(
-    r"[NR]CCL version\b|# |#$|NVRM: |nvidia-nvswitch\d|mlx[45]_core |mlx5: |Traceback \(most recent"
+    r"[NR]CCL version\b|[\w.-]{1,255}:\d{1,10}:\d{1,10} \[-?\d{1,4}\] "
+    r"|# |#$|NVRM: |nvidia-nvswitch\d|mlx[45]_core |mlx5: |Traceback \(most recent"
     r"|[^\s:\[\]<>(){}|]{1,255}: Test (?:NCCL|CUDA) failure| \.\. \S{1,255} pid \d|libfabric:\d"
     r"|\[(?:PG|Rank) [^\]]{1,200}\] |torch\.distributed\.|Channel \d\d|terminate called after"
     r"|srun: |slurm(?:d|stepd)\S{0,255}: |mpi(?:run|exec)\S{0,64}: "
@@ -24,11 +25,12 @@ _NAMED = {"host:": "host", "service": "label"}
 # Numbers of lines that grow with the lines, so often that it is no chance.
 _COUNTING = frozenset({"n tab", "n|", "n", "n:text"})
 _COUNTED = 4
-_LEADING = re.compile(r" *(\d{1,9})(?=[:\t |\u2192\u2502]|$)", re.ASCII)
+_LEADING = re.compile(r" *(\d{1,9})(?:(?P<text>:(?=[^\s:]))|[:\t |\u2192\u2502]|$)", re.ASCII)
 # Launchers number processes so, and editors lines.
 _NUMBERS = frozenset({"[n]", "n:"})
 # Columns of numbers are no numbers of lines.
 _ONCE = frozenset({"n"})
+_MOST_STREAMS = 10_000
 _MOST_NAMES = 4096
 _ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
 _PID_MAX = 1 << 22
@@ -73,11 +75,12 @@ class Memory:
     names: set[str] = field(default_factory=set)
     hosts: library.Hosts = field(default_factory=library.Hosts)
     numbers: set[tuple[str, str]] = field(default_factory=set)
-    last_number: int = -2
+    last_numbers: dict[str, int] = field(default_factory=dict)
     streams: set[str] = field(default_factory=set)
     number: int = 0
     offset: int | None = None
     counted: int = 0
+    tight: bool = False
 
     def believes(self, row: Wrapper, found: re.Match[str]) -> bool:
         """Whether this form was proved before."""
@@ -97,6 +100,7 @@ class Memory:
         offset = int(found[1]) - number
         self.counted = self.counted + 1 if offset == self.offset else 1
         self.offset = offset
+        self.tight = self.tight or (self.counted > 1 and found["text"] is not None)
 
     def learn(self, row: Wrapper, found: re.Match[str]) -> None:
         """Believe this form from now on."""
@@ -107,31 +111,35 @@ class Memory:
             self.names.add(found[group])
 
     def label(self, form: str, text: str) -> str | None:
-        """``text`` if numbers name streams in this input, ``None`` while they may count lines."""
-        number = int(text)
-        if form not in self.streams:
-            if (form, text) in self.numbers and number != self.last_number + 1:
-                self.streams.add(form)
-            if len(self.numbers) < _MOST_NAMES:
-                self.numbers.add((form, text))
-        self.last_number = number
-        return text if form in self.streams else None
+        """``text`` if numbers name streams in this input, ``None`` where they may count lines."""
+        number, last = int(text), self.last_numbers.get(form, -2)
+        self.last_numbers[form] = number
+        if form in self.streams:
+            return text
+        seen = (form, text) in self.numbers
+        if len(self.numbers) < _MOST_NAMES:
+            self.numbers.add((form, text))
+        if number == last or (seen and number != last + 1):
+            self.streams.add(form)
+            return text
+        counts = number in {last + 1, self.number} or number >= _MOST_STREAMS
+        return None if counts else text
 
 
 def read(text: str, start: int, memory: Memory, base: Chain | None = None) -> Chain:
     """The wrappers at ``start`` and the library's prefix after them, if it follows."""
-    rows, prefix, known = _rows(text, start)
+    rows, prefix, known = _rows(text, start, memory)
     believed = _believed(rows, memory, Proof.SURE if known else Proof.NOTHING)
     chain = replace(base, end=start, shown=start, part=None) if base else Chain(start, start)
     if believed == len(rows):
         chain.prefix, chain.known = prefix, known
-    for row, found in rows[:believed]:
-        _apply(chain, row, found, memory)
+    for depth, (row, found) in enumerate(rows[:believed]):
+        _apply(chain, row, found, memory, depth)
     return _finished(chain, text)
 
 
 def _rows(
-    text: str, at: int
+    text: str, at: int, memory: Memory
 ) -> tuple[list[tuple[Wrapper, re.Match[str]]], library.Prefix | None, bool]:
     """The rows that match one after the other from ``at``, and what follows them."""
     rows: list[tuple[Wrapper, re.Match[str]]] = []
@@ -143,6 +151,8 @@ def _rows(
         if prefix or _OPENER.match(text, at):
             return rows, prefix, True
         step = wrappers.match(text, at) if len(rows) < _MOST else None
+        if step and memory.tight and step[0].name == "n:":
+            step = wrappers.tight(text, at) or step
         if step is None or (step[0].name in _ONCE and any(row is step[0] for row, _ in rows)):
             return rows, None, False
         rows.append(step)
@@ -151,9 +161,7 @@ def _rows(
 
 def begins(text: str, memory: Memory) -> bool:
     """Whether ``text`` begins as a record of its own does."""
-    if library.BARE.match(text):
-        return True
-    rows = _rows(text, 0)
+    rows = _rows(text, 0, memory)
     return rows[2] or _believed(rows[0], memory, Proof.NOTHING) > 0
 
 
@@ -171,7 +179,7 @@ def _believed(rows: list[tuple[Wrapper, re.Match[str]]], memory: Memory, proof: 
     return believed
 
 
-def _apply(chain: Chain, row: Wrapper, found: re.Match[str], memory: Memory) -> None:
+def _apply(chain: Chain, row: Wrapper, found: re.Match[str], memory: Memory, depth: int) -> None:
     values = found.groupdict()
     chain.end = found.end()
     chain.wrapped = True
@@ -186,7 +194,7 @@ def _apply(chain: Chain, row: Wrapper, found: re.Match[str], memory: Memory) -> 
         chain.stamp = stamp
     label = values.get("label")
     if label and row.name in _NUMBERS:
-        label = memory.label(row.name, label)
+        label = memory.label(f"{depth} {row.name}", label)
     said = chain.speaker
     rank, host = values.get("rank"), values.get("host")
     if host and _ADDRESS.fullmatch(host):

@@ -89,11 +89,18 @@ class Hosts:
         return next((cut for cut in cuts if token[cut:] in self._names), 0)
 
     def whole(self, token: str, pid: str) -> str:
-        """The host that ``token`` means, whose first letters an address may have run over."""
+        """The host that ``token`` means, whose first letters were cut off or run over."""
         known = self._by_pid.get(pid, "")
+        if self.is_tail(token, pid):
+            return known
         if token.startswith("0x") and token.endswith(known[-self._SHORTEST :]):
             return known or token
         return token
+
+    def is_tail(self, token: str, pid: str) -> bool:
+        """Whether ``token`` is only the end of the name of the host whose process ``pid`` is."""
+        known = self._by_pid.get(pid, "")
+        return len(known) > len(token) and known.endswith(token) and not self.knows(token, pid)
 
 
 def at(text: str, start: int) -> Prefix | None:

@@ -63,6 +63,9 @@ class Peeler:
         return lines
 
     def _begins(self, text: str) -> bool:
+        prefix = library.at(text, 0)
+        if prefix and prefix.host and prefix.pid:
+            return not self._memory.hosts.is_tail(prefix.host, prefix.pid)
         return chain.begins(text, self._memory)
 
     def _lines(self, raw: Raw) -> Iterable[Line]:
@@ -137,7 +140,8 @@ class Peeler:
         host, pid = prefix.host, prefix.pid
         if not host or not pid or self._memory.hosts.knows(host, pid):
             return True
-        if host.startswith("0x") or self._memory.hosts.glued(host, pid):
+        hosts = self._memory.hosts
+        if host.startswith("0x") or hosts.is_tail(host, pid) or hosts.glued(host, pid):
             return False
         self._memory.hosts.learn(host, pid)
         return True

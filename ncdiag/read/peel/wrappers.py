@@ -83,6 +83,7 @@ def _stamp(name: str, opening: str, pattern: str, origin: str | None = None) -> 
     return _row(name, opening, pattern, origin, proves=Proof.TIME, quoted=True)
 
 
+_TIGHT = _weak("n:text", "0", r"(?P<number>\d{1,9})[:|]", needs=Proof.SURE)
 # In order: of the rows that match at a place, the first counts.
 WRAPPERS: tuple[Wrapper, ...] = (
     # torch
@@ -252,7 +253,7 @@ WRAPPERS: tuple[Wrapper, ...] = (
     _weak("n tab", " 0", r" *(?P<number>\d{1,9})(?:\t| ?\u2192)"),
     _weak("n|", " 0", r" *(?P<number>\d{1,9}) ?[|\u2502] ?", needs=Proof.SURE),
     _weak("n", " 0", r" *(?P<number>\d{1,7})(?: |$)", needs=Proof.SURE),
-    _weak("n:text", "0", r"(?P<number>\d{1,9})[:|](?=\S|$)", needs=Proof.SURE),
+    _TIGHT,
     _weak("file:", "a0./_-", r"[\w./-]{1,255}\.(?:log|out|err|txt)[\w.]{0,16}[:-](?:\d{1,9}[:-])?"),
     _row("host:", "a0", rf"{_LISTED_HOST}: ", "pdsh", needs=Proof.SURE, proves=Proof.NOTHING),
     # quotes
@@ -299,3 +300,9 @@ def match(text: str, start: int) -> tuple[Wrapper, re.Match[str]] | None:
     row = trial.rows[tried.lastindex - 1]
     found = row.pattern.match(text, start)
     return (row, found) if found else None
+
+
+def tight(text: str, start: int) -> tuple[Wrapper, re.Match[str]] | None:
+    """A line's number at ``start`` that no blank parts from the text."""
+    found = _TIGHT.pattern.match(text, start)
+    return (_TIGHT, found) if found else None
