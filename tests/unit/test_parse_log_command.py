@@ -1,5 +1,6 @@
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -231,6 +232,22 @@ def test_an_interrupt_ends_with_130(
     monkeypatch.setattr("ncdiag.cli.reading.read_logs", interrupted)
     assert main.run(["parse-log", str(log)]) == ExitCode.INTERRUPTED
     assert capfd.readouterr().out == ""
+
+
+def test_an_interrupt_while_a_stream_is_read_ends_without_a_traceback() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ncdiag", "parse-log", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin
+    process.stdin.write(b"some line\n" * 200_000)  # more than a pipe holds: it is being read
+    process.stdin.flush()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (ExitCode.INTERRUPTED, b"")
+    assert b"Traceback" not in err
 
 
 def test_a_small_log_needs_nothing_heavy(log: Path) -> None:

@@ -27,6 +27,7 @@ _MOST_CHARS = 2000
 _DEVICES: Final = {"NIC": ("hca", "device", "interface"), "GPU": ("pci", "bus_id")}
 # Of a work request: the host that speaks is at fault, or nobody.
 _LOCAL_STATUSES: Final = frozenset({"1", "2", "4", "8", "9", "19", "21"})
+_ON_ISOLATION: Final = re.compile(r"To isolate\b|No host is to be isolated\b")
 _DIGITS: Final = re.compile(r"\d+")
 _SENTENCE: Final = re.compile(r"(?<=[.?]) (?=[A-Z])")
 # GPU and NIC are words of prose as well, but not where a command has its argument.
@@ -155,6 +156,11 @@ def benchmark(one: BenchmarkSummary) -> str:
         "" if one.complete else "not finished",
     )
     return ", ".join(part for part in parts if part)
+
+
+def story(postmortem: Postmortem) -> list[str]:
+    """What happened, in order; whom to isolate has a place of its own."""
+    return [sentence for sentence in postmortem.story if not _ON_ISOLATION.match(sentence)]
 
 
 def isolate(postmortem: Postmortem) -> str:

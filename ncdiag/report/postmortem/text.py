@@ -28,7 +28,7 @@ _NARROWEST = 20
 # What a screen of 24 lines takes, and what --verbose shows.
 _BENCHMARKS, _STORY, _ROOTS, _OTHERS, _ROWS, _TABLE_ROWS = 2, 4, 3, 4, 2, 60
 _WORD = re.compile(r"[\w.+-]*\w")
-_FILLERS = {"On", "on", "with"}
+_FILLERS = {"On", "on", "With", "with"}
 _ACTIONS, _WHY_CHARS = 2, 240
 
 
@@ -79,11 +79,8 @@ class _Page:
 
     def story(self) -> None:
         """What happened, in order."""
-        known = set(_WORD.findall(describe.job(self._postmortem)))
-        story = self._postmortem.story
-        if not self._verbose:  # what stands two lines above need not be said again
-            story = [one for one in story if not set(_WORD.findall(one)) <= known | _FILLERS]
-        shown = story if self._verbose else story[:_STORY]
+        story = describe.story(self._postmortem)
+        shown = story if self._verbose else [one for one in story if self._is_new(one)][:_STORY]
         for number, sentence in enumerate(shown):
             self._say("" if number else "story", sentence)
         first = next(iter(self._postmortem.findings), None)
@@ -91,6 +88,11 @@ class _Page:
         for one in self._postmortem.isolate:
             if self._verbose or one.host not in blamed:
                 self._because(one)
+
+    def _is_new(self, sentence: str) -> bool:
+        """Whether it says more than the lines above it do."""
+        known = set(_WORD.findall(describe.job(self._postmortem)))
+        return not set(_WORD.findall(sentence)) <= known | _FILLERS
 
     def _because(self, one: Isolation) -> None:
         self._say("because", f"{one.host}: {one.because} ({percent(one.confidence)} sure)")
