@@ -88,7 +88,8 @@ class _Layout(NamedTuple):
     named: bool = False
 
 
-_STATUS = r"(?P<status>\d{1,3})\b"
+# Something must follow: of a line cut within the number nothing is known.
+_STATUS = r"(?P<status>\d{1,3})(?=[ ,])"
 _NAMED_STATUS = r"status=(?P<name>[A-Za-z_]{1,40})\((?P<status>\d{1,3})\)"
 _NET = r"NET/[\w/]{1,24} ?: "
 
