@@ -35,7 +35,7 @@ class Bench:
 
     def place(self, at: float | None = None, path: str = PATH) -> Place:
         """The next line; ``at`` seconds on a wall clock."""
-        time = None if at is None else Moment(f"t+{at:g}", at, Clock.WALL)
+        time = None if at is None else Moment(f"second {at:g}", at, Clock.WALL)
         return Place(path, next(self._lines), time)
 
     def event(
