@@ -68,9 +68,9 @@ def ranks(*hosts: str, pid: int = 500) -> str:
     )
 
 
-def row(size: int, busbw: float = 1.5, wrong: str = "0") -> str:
+def row(size: int, busbw: float = 1.5, wrong: str = "0", time: float = 12.5) -> str:
     head = f"{size:12d}  {size // 4:12d}  {'float':>8s}  {'sum':>6s}  {-1:6d}"
-    half = f"  {12.5:7.2f}  {1.0:6.2f}  {busbw:6.2f}  {wrong:>6s}"
+    half = f"  {time:7.2f}  {1.0:6.2f}  {busbw:6.2f}  {wrong:>6s}"
     return head + half + half + "\n"
 
 
@@ -319,11 +319,11 @@ def test_independent_runs_at_the_same_time() -> None:
         ANNOUNCED * 3,
         "".join(ranks("oak1", pid=pid) for pid in (1, 2, 3)),
         HEADING * 3,
-        row(8, 1.0) * 3,
+        *(row(8, 1.0, time=10.0 + n) for n in range(3)),
         row(16, 1.0),
         row(32, 1.0),
-        row(16, 1.0) * 2,
-        row(32, 1.0) * 2,
+        *(row(16, 1.0, time=10.0 + n) for n in range(2)),
+        *(row(32, 1.0, time=10.0 + n) for n in range(2)),
         "# Out of bounds values : 0 OK\n" * 3,
         "# Avg bus bandwidth    : 1\n" * 3,
     ]
@@ -334,6 +334,25 @@ def test_independent_runs_at_the_same_time() -> None:
         assert len(run.ranks) == 1
         assert [r.size for r in run.rows] == [8, 16, 32]
         assert run.complete
+
+
+@pytest.mark.parametrize("text", [WHOLE, HEADING + row(8) + row(16) + FOOTER], ids=["all", "rows"])
+def test_a_log_with_every_line_twice_is_one_run(text: str) -> None:
+    expected = one(text)
+    found = one("".join(line * 2 for line in text.splitlines(keepends=True)))
+    assert [r.size for r in found.rows] == [r.size for r in expected.rows]
+    assert len(found.ranks) == len(expected.ranks)
+    assert found.complete
+
+
+def test_announcements_alone_are_as_many_runs_as_lines() -> None:
+    assert len(read(ANNOUNCED * 3)) == 3
+
+
+def test_the_name_may_come_before_the_label_of_the_stream_is_known() -> None:
+    lines = WHOLE.splitlines()
+    run = one("\n".join([*lines[:2], *(f"[1,0]<stdout>:{line}" for line in lines[2:])]))
+    assert run.test == "all_gather_perf_mpi"
 
 
 def test_labelled_runs_at_the_same_time() -> None:

@@ -40,7 +40,11 @@ def sweep_of(text: str) -> Sweep | None:
 
 @dataclass(slots=True)
 class Run:
-    """A benchmark and what is known of it only while it is read."""
+    """A benchmark and what is known of it only while it is read.
+
+    ``stale`` runs have printed rows when another began, so they may be dead. An ``echo`` was
+    announced by the same line again: another process, or a collector that writes lines twice.
+    """
 
     benchmark: Benchmark
     stream: tuple[str | None, ...]
@@ -49,6 +53,7 @@ class Run:
     row: OpenRow | None = None
     last_size: int | None = None
     stale: bool = False
+    echo: bool = False
     bad: tuple[int | None, str, Place, str] | None = None
     known_ranks: set[int] = field(default_factory=set)
 
@@ -56,6 +61,11 @@ class Run:
     def over(self) -> bool:
         """Whether it has ended."""
         return self.benchmark.complete or self.benchmark.failed is not None
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing of its own came after its announcement or heading."""
+        return not self.benchmark.ranks and not self.benchmark.rows
 
     @property
     def printing(self) -> bool:
@@ -119,10 +129,10 @@ class Runs:
         return run
 
     def open(self, stream: tuple[str | None, ...]) -> list[Run]:
-        """Runs that have not ended, the latest first: those of ``stream``, else all."""
+        """Runs that have not ended, echoes last, the latest first: of ``stream``, else all."""
         self._open = [run for run in self._open if not run.over]
-        own = [run for run in self._open if run.stream == stream]
-        return list(reversed(own or self._open))
+        own = [run for run in self._open if run.stream == stream] or self._open
+        return [run for run in reversed(own) if not run.echo] + [r for r in reversed(own) if r.echo]
 
     @property
     def printing(self) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from ncdiag.model.log import Event, LogEvidence, Place, TableRank
+from ncdiag.model.log import NOBODY, Event, LogEvidence, Place, TableRank
 from ncdiag.read.line import Line
 from ncdiag.read.nccl_tests.layout import (
     TYPES,
@@ -16,6 +16,7 @@ from ncdiag.read.nccl_tests.layout import (
 from ncdiag.read.nccl_tests.runs import Run, Runs, sweep_of
 
 Stream = tuple[str | None, ...]
+_NOBODYS: Stream = (None, None, None)
 
 _ANNOUNCED = re.compile(r"#\s{0,4}nThreads?:? {1,4}\d{1,6} {1,4}nGpus")
 _STARTING = re.compile(r"# ?Collective test (starting|concluded): (\S{1,80})")
@@ -61,6 +62,9 @@ class TableReader:
         self._hosts: dict[str, Place] = {}
         self._foreign = 0
         self._of_library = 0
+        self._previous = ("", 0, NOBODY)
+        self._repeated = False
+        self._doubled = False
 
     @property
     def open(self) -> bool:
@@ -71,6 +75,11 @@ class TableReader:
     def read(self, line: Line, hits: Sequence[bytes]) -> None:
         """Take a line of a run, or one that was printed into it."""
         del hits
+        before, self._previous = self._previous, (line.text, line.place.line, line.speaker)
+        self._repeated = self._previous == (before[0], before[1] + 1, before[2])
+        if self._repeated and (self._doubled or _proves_doubling(line.text)):
+            self._doubled = True
+            return
         speaker = line.speaker
         stream = (speaker.label, speaker.address, None if line.level else speaker.host)
         if (line.level is None and self._read_mark(line, stream)) or self._read_row(line, stream):
@@ -84,6 +93,8 @@ class TableReader:
         """Hand over the runs, and an event for each that found wrong values."""
         for run in self._runs.all:
             run.end_row()
+            if self._doubled and run.echo and run.empty:
+                continue
             evidence.benchmarks.append(run.benchmark)
             if run.bad:
                 evidence.events.append(corruption(run))
@@ -126,7 +137,7 @@ class TableReader:
 
     def _begin(self, line: Line, stream: Stream, *, announced: bool) -> Run:
         run = self._runs.begin(stream, line.place, announced=announced)
-        names = self._names.get(stream)
+        names = self._names.get(stream) or self._names.get(_NOBODYS)
         run.benchmark.test = names.pop(0) if names else self._commanded(line)
         run.benchmark.library_version = self._version
         self.kinds.add("nccl-tests")
@@ -143,6 +154,7 @@ class TableReader:
         del found
         run = self._begin(line, stream, announced=True)
         run.sweep = sweep_of(line.text)
+        run.echo = self._repeated
 
     def _note_name(self, found: re.Match[str], line: Line, stream: Stream) -> None:
         del line
@@ -169,7 +181,10 @@ class TableReader:
     def _note_heading(self, found: re.Match[str], line: Line, stream: Stream) -> None:
         del found
         if layout := layout_of(line.text):
-            run = self._runs.for_heading(stream) or self._begin(line, stream, announced=False)
+            run = self._runs.for_heading(stream)
+            if run is None:
+                run = self._begin(line, stream, announced=False)
+                run.echo = self._repeated
             run.benchmark.heading = line.place
             run.layout = layout
 
@@ -206,6 +221,14 @@ class TableReader:
         names = {name[1] for name in _PROGRAM.finditer(line.text)}
         if len(names) == 1 and (_OPTION.search(line.text) or _LAUNCH.search(line.text)):
             self._command = (found[1], line.place.line)
+
+
+def _proves_doubling(text: str) -> bool:
+    """Whether no two processes print such a line: it has an id or a time in it."""
+    if _RANK.search(text) or _TRACE.search(text):
+        return True
+    head = row_head(text)
+    return head is not None and "." in head.rest and head.size > 0
 
 
 def version_of(number_: int) -> str:
