@@ -146,7 +146,7 @@ def _kind(code: int, signal: int | None) -> tuple[FindingClass, dict[str, str], 
         return FindingClass.COMM_ABORTED, {}, None
     if signal == 2:
         return FindingClass.JOB_CANCELLED, {"reason": "Interrupt"}, None
-    exitcode = {"exitcode": str(code)}
+    exitcode = {"exitcode": str(code)} if code >= 0 else {}
     if signal is not None:
         return FindingClass.PROCESS_DIED, exitcode, None
     return FindingClass.PROCESS_DIED, exitcode, Role.CONSEQUENCE

@@ -178,6 +178,7 @@ class TracebackReader:
             block = self._blocks.get(line.speaker)
         if block:
             block.file, block.heard, block.strange = frame["file"], self._lines, 0
+            block.base = max(block.base, base)
 
     def _within(self, line: Line, text: str, block: _Block) -> None:
         if text.lstrip().startswith(_CHAIN):
