@@ -25,7 +25,8 @@ _NAMED = {"host:": "host", "service": "label"}
 # Numbers of lines that grow with the lines, so often that it is no chance.
 _COUNTING = frozenset({"n tab", "n|", "n", "n:text"})
 _COUNTED = 4
-_LEADING = re.compile(r" *(\d{1,9})(?:(?P<text>:(?=[^\s:]))|[:\t |\u2192\u2502]|$)", re.ASCII)
+_COUNTED_FORMS = _COUNTING | {"n:"}
+_TIGHT = "n:text"
 # Launchers number processes so, and editors lines.
 _NUMBERS = frozenset({"[n]", "n:"})
 # Columns of numbers are no numbers of lines.
@@ -77,30 +78,31 @@ class Memory:
     numbers: set[tuple[str, str]] = field(default_factory=set)
     last_numbers: dict[str, int] = field(default_factory=dict)
     streams: set[str] = field(default_factory=set)
-    number: int = 0
-    offset: int | None = None
-    counted: int = 0
+    line: int = 0
+    counts: dict[int, tuple[int, int]] = field(default_factory=dict)
     tight: bool = False
 
-    def believes(self, row: Wrapper, found: re.Match[str]) -> bool:
+    def believes(self, row: Wrapper, found: re.Match[str], depth: int) -> bool:
         """Whether this form was proved before."""
         if row.name in self.forms:
             return True
         if row.name in _COUNTING:
-            return self.counted >= _COUNTED and int(found["number"]) - self.number == self.offset
+            offset, counted = self.counts.get(depth, (0, 0))
+            return counted >= _COUNTED and int(found["number"]) - self.line == offset
         group = _NAMED.get(row.name)
         return group is not None and found[group] in self.names
 
-    def count(self, text: str, number: int) -> None:
-        """Note that line ``number`` is ``text``: whether lines are numbered shows soon."""
-        self.number = number
-        found = _LEADING.match(text)
-        if not found:
-            return
-        offset = int(found[1]) - number
-        self.counted = self.counted + 1 if offset == self.offset else 1
-        self.offset = offset
-        self.tight = self.tight or (self.counted > 1 and found["text"] is not None)
+    def count(self, rows: list[tuple[Wrapper, re.Match[str]]]) -> None:
+        """Note the numbers before a line: whether they count the lines shows soon."""
+        for depth, (row, found) in enumerate(rows):
+            number = found.groupdict().get("number") or found.groupdict().get("label")
+            if not number or row.name not in _COUNTED_FORMS:
+                continue
+            offset = int(number) - self.line
+            known, counted = self.counts.get(depth, (0, 0))
+            counted = counted + 1 if offset == known else 1
+            self.counts[depth] = offset, counted
+            self.tight = self.tight or (counted > 1 and row.name == _TIGHT)
 
     def learn(self, row: Wrapper, found: re.Match[str]) -> None:
         """Believe this form from now on."""
@@ -122,13 +124,15 @@ class Memory:
         if number == last or (seen and number != last + 1):
             self.streams.add(form)
             return text
-        counts = number in {last + 1, self.number} or number >= _MOST_STREAMS
+        counts = number in {last + 1, self.line} or number >= _MOST_STREAMS
         return None if counts else text
 
 
 def read(text: str, start: int, memory: Memory, base: Chain | None = None) -> Chain:
     """The wrappers at ``start`` and the library's prefix after them, if it follows."""
     rows, prefix, known = _rows(text, start, memory)
+    if not start:
+        memory.count(rows)
     believed = _believed(rows, memory, Proof.SURE if known else Proof.NOTHING)
     chain = replace(base, end=start, shown=start, part=None) if base else Chain(start, start)
     if believed == len(rows):
@@ -170,7 +174,7 @@ def _believed(rows: list[tuple[Wrapper, re.Match[str]]], memory: Memory, proof: 
     believed = len(rows)
     for index in range(len(rows) - 1, -1, -1):
         row, found = rows[index]
-        if row.needs <= proof or memory.believes(row, found):
+        if row.needs <= proof or memory.believes(row, found, index):
             if proof is Proof.SURE:
                 memory.learn(row, found)
             proof = max(proof, row.proves)

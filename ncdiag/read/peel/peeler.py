@@ -66,6 +66,9 @@ class Peeler:
         prefix = library.at(text, 0)
         if prefix and prefix.host and prefix.pid:
             return not self._memory.hosts.is_tail(prefix.host, prefix.pid)
+        if library.lost_at(text, 0):
+            # The rest of a prefix, as far as that matters here.
+            return False
         return chain.begins(text, self._memory)
 
     def _lines(self, raw: Raw) -> Iterable[Line]:
@@ -93,7 +96,7 @@ class Peeler:
         text = raw.text
         for piece in clean.after_returns(text) if "\r" in text else (text,):
             cleaned = clean.without_entities(clean.without_colours(piece))
-            self._memory.count(cleaned, raw.number)
+            self._memory.line = raw.number
             yield from self._records(cleaned, raw.number, None)
 
     def _records(
