@@ -189,6 +189,8 @@ def _check_inputs(paths: Sequence[str]) -> None:
 
 def _check_outputs(paths: Sequence[Path], *, force: bool) -> None:
     """Refuse before anything is read what could not be written after it."""
+    if len(set(paths)) < len(paths):
+        raise UsageError(f"{paths[0]} cannot hold the page and the list; name two files")
     for path in paths:
         if path.is_dir():
             raise UsageError(f"{path} is a folder; name a file to write")

@@ -50,6 +50,7 @@ def log(tmp_path: Path) -> Path:
         (["x.log", "--hosts", "gone.txt"], "there is no hosts file gone.txt"),
         (["x.log", "--html", "empty"], "empty is a folder; name a file to write"),
         (["x.log", "--html", "x.log"], "x.log is already there; name another file, or add --force"),
+        (["x.log", "--html", "y", "--isolate-out", "y"], "y cannot hold the page and the list; "),
         (["x.log", "--isolate-out", "x.log"], "x.log is already there; "),
         (["x.log", "--max-bytes", "0"], "invalid value for '--max-bytes': a size must be above"),
         (["x.log", "--jobs", "0"], "invalid value for '--jobs': "),
