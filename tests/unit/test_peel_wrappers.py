@@ -379,6 +379,12 @@ def test_numbers_that_count_lines_are_no_streams() -> None:
     assert labels(*range(100, 130))[1:] == [None] * 29
 
 
+def test_numbers_inside_a_container_count_once() -> None:
+    stamp = "2026-06-01T01:02:03Z stdout F "
+    raws = [f"{stamp}[{number}] [rank0]: x{number}" for number in range(60311, 60330)]
+    assert {line.speaker.label for line in peel(*raws)} == {None}
+
+
 NUMBERED = (
     "# a heading",
     "    1024    256   float   sum      -1    21.5    0.05    0.09      0",

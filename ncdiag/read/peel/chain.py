@@ -75,8 +75,8 @@ class Memory:
     forms: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     hosts: library.Hosts = field(default_factory=library.Hosts)
-    numbers: set[tuple[str, str]] = field(default_factory=set)
-    last_numbers: dict[str, int] = field(default_factory=dict)
+    numbers: set[tuple[str, int]] = field(default_factory=set)
+    last_labels: dict[str, tuple[int, int, str | None]] = field(default_factory=dict)
     streams: set[str] = field(default_factory=set)
     line: int = 0
     counts: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -114,18 +114,21 @@ class Memory:
 
     def label(self, form: str, text: str) -> str | None:
         """``text`` if numbers name streams in this input, ``None`` where they may count lines."""
-        number, last = int(text), self.last_numbers.get(form, -2)
-        self.last_numbers[form] = number
-        if form in self.streams:
-            return text
-        seen = (form, text) in self.numbers
+        number = int(text)
+        line, last, label = self.last_labels.get(form, (-1, -2, None))
+        if (line, last) != (self.line, number):
+            label = text if self._names_stream(form, number, last) else None
+            self.last_labels[form] = self.line, number, label
+        return label
+
+    def _names_stream(self, form: str, number: int, last: int) -> bool:
+        seen = (form, number) in self.numbers
         if len(self.numbers) < _MOST_NAMES:
-            self.numbers.add((form, text))
+            self.numbers.add((form, number))
         if number == last or (seen and number != last + 1):
             self.streams.add(form)
-            return text
         counts = number in {last + 1, self.line} or number >= _MOST_STREAMS
-        return None if counts else text
+        return form in self.streams or not counts
 
 
 def read(text: str, start: int, memory: Memory, base: Chain | None = None) -> Chain:
