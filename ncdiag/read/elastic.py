@@ -152,7 +152,7 @@ class _Report:
         self._in_traceback = False
         if failure is None or line is None:
             return []
-        told = failure.rank is not None or failure.exitcode is not None
+        told = failure.local_rank is not None or failure.pid is not None
         return [(failure, line)] if told else []
 
     def _take(self, line: Line) -> None:

@@ -188,7 +188,7 @@ def test_last_words_of_a_cpp_program() -> None:
     [
         "terminate called after throwing an instance of 'c10::DistBackendError'\n  what():  x",
         "terminate called after throwing an instance of 'gloo::IoException'",
-        "terminate called after throwing an instance of 'std::runtime_error'\n  what():  NCCL error",
+        "terminate called after throwing an instance of 'std::runtime_error'\n  what():  nccl call",
     ],
 )
 def test_last_words_that_carry_an_error_of_the_library(text: str) -> None:
