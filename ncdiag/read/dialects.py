@@ -8,6 +8,7 @@ from ncdiag.read.inspector import InspectorReader
 from ncdiag.read.kernel_blocks import KernelBlockReader
 from ncdiag.read.kinds import KindReader
 from ncdiag.read.line import LineReader
+from ncdiag.read.mlx5_dump import Mlx5DumpReader
 from ncdiag.read.mpi_ends import MpiEndReader
 from ncdiag.read.nccl.reader import NcclReader
 from ncdiag.read.nccl_tests.table import TableReader
@@ -33,6 +34,7 @@ def line_readers() -> list[LineReader]:
         ElasticReader(),
         TracebackReader(),
         MpiEndReader(),
+        Mlx5DumpReader(),
         KernelBlockReader(),
         KindReader(),
         RasTextReader(),

@@ -261,11 +261,11 @@ _P2P = (
     caution(
         "p2p-not-supported",
         C.P2P_DISABLED,
-        "P2P ",
-        r"P2P (?:is )?not supported between (?:GPUs? ?|dev )?(?P<gpus>\d{1,4} and (?:GPU |dev "
-        r")?\d{1,4})?",
-        sample="P2P not supported between GPU 3 and 5",
-        near_miss="P2P supported between GPU 3 and 5",
+        "not supported between ",
+        r"P2P (?:is )?not supported between (?P<gpus>(?:GPUs? ?|dev )?\d{1,4} and "
+        r"(?:GPU ?|dev )?\d{1,4})",
+        sample="P2P not supported between GPU3 and GPU5",
+        near_miss="P2P supported between GPU3 and GPU5",
         source="transport/p2p.cc and programs",
         levels=TOLD,
     ),
