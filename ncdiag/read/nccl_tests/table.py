@@ -28,7 +28,7 @@ _RANK = re.compile(
 )
 _BOUNDS = re.compile(r"# ?Out of bounds values ?: ?(-?\d{1,18})(?: (OK|FAILED))?")
 _AVERAGE = re.compile(r"# ?Avg bus bandwidth\s{0,8}: ?(\S{1,40})")
-_FAILURE = re.compile(r"(\S{1,255}): Test (?:NCCL failure|CUDA failure|timeout) ?\S")
+_FAILURE = re.compile(r"(?<!\S)(\S{1,255}): Test (?:NCCL failure|CUDA failure|timeout) ?\S")
 _TRACE = re.compile(r"\.\. (\S{1,255}) pid (\d{1,10}): Test failure ")
 _PROGRAM = re.compile(
     r"(?:^|[\s/'\"])((?:all_reduce|all_gather|broadcast|reduce_scatter|reduce|alltoallv?|scatter"
