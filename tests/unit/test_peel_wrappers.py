@@ -410,6 +410,12 @@ def test_a_proved_form_is_believed_on_plain_lines_too() -> None:
     assert texts == ["x", "x", "plain text", "", "plain text"]
 
 
+def test_a_logger_is_known_again() -> None:
+    logger = "2026-06-01 01:02:03.000 | INFO     | trainer:run:12 - "
+    raws = (f"{logger}{NCCL}", f"{logger}  plain text", "INFO: plain text")
+    assert [line.text for line in peel(*raws)][1:] == ["  plain text", "INFO: plain text"]
+
+
 def test_nccl_tests_name_their_host_themselves() -> None:
     raws = ("a-1: a-1:2:3 [4] NCCL INFO x", "a-1: Test NCCL failure common.cu:9 'made up'")
     assert peel(*raws)[-1].text == raws[1]

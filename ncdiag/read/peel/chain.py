@@ -21,7 +21,7 @@ _OPENER = re.compile(
 )
 # Forms that, once proved, are believed in the rest of the input too.
 _LASTING = frozenset({"[n]", "n:", "file:"})
-_NAMED = {"host:": "host", "service": "label"}
+_NAMED: dict[str, str | int] = {"host:": "host", "service": "label", "logging": 0}
 # Numbers of lines that grow with the lines, so often that it is no chance.
 _COUNTING = frozenset({"n tab", "n|", "n", "n:text"})
 _COUNTED = 4
@@ -109,7 +109,7 @@ class Memory:
         group = _NAMED.get(row.name)
         if row.name in _LASTING:
             self.forms.add(row.name)
-        elif group and len(self.names) < _MOST_NAMES:
+        elif group is not None and len(self.names) < _MOST_NAMES:
             self.names.add(found[group])
 
     def label(self, form: str, text: str) -> str | None:
