@@ -46,9 +46,8 @@ def numbers(record: GroupProgress) -> tuple[int | None, int | None, int | None]:
         ),
         (
             (
-                "[PG 4 Rank 3] Exception (either an error or timeout) detected by watchdog at work: "
-                "71, last "
-                "enqueued NCCL work: 75, last completed NCCL work: 70."
+                "[PG 4 Rank 3] Exception (either an error or timeout) detected by watchdog at "
+                "work: 71, last enqueued NCCL work: 75, last completed NCCL work: 70."
             ),
             "PG 4",
             (71, 75, 70),
@@ -56,17 +55,15 @@ def numbers(record: GroupProgress) -> tuple[int | None, int | None, int | None]:
         (
             (
                 "[PG ID 9 PG GUID 31(dp) Rank 3] Work timeout is detected by watchdog at work: 71, "
-                "last "
-                "enqueued NCCL work: 75, last completed NCCL work: 70."
+                "last enqueued NCCL work: 75, last completed NCCL work: 70."
             ),
             "PG ID 9 PG GUID 31(dp)",
             (71, 75, 70),
         ),
         (
             (
-                "[PG 4 Rank 3] Timeout at NCCL work: 71, last enqueued NCCL work: 75, last completed "
-                "NCCL "
-                "work: 70."
+                "[PG 4 Rank 3] Timeout at NCCL work: 71, last enqueued NCCL work: 75, last "
+                "completed NCCL work: 70."
             ),
             "PG 4",
             (71, 75, 70),
