@@ -171,9 +171,8 @@ _DEVICES = (
         C.CUDA_ERROR,
         ") failed: ",
         r"nvml\w{1,60}\([^)\n]{0,60}\) failed: (?P<error>Driver/library version mismatch"
-        r"|Unknown Error|Driver Not Loaded|GPU requires reset|Uninitialized|Insufficient "
-        r"Permissions"
-        r"|RM has detected an NVML/RM version mismatch|Not Found|GPU is detached[^\n]{0,40})",
+        r"|Unknown Error|Driver Not Loaded|GPU requires reset"
+        r"|RM has detected an NVML/RM version mismatch|GPU is detached[^\n]{0,40})",
         sample="nvmlInit_v2() failed: Driver/library version mismatch",
         near_miss="nvmlDeviceGetP2PStatus() failed: Not Supported",
         source="misc/nvmlwrap.cc",

@@ -4,6 +4,7 @@ from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role, Severity
 from ncdiag.read.signatures.fragments import (
     ERROR,
+    ONLY_WARN,
     TOLD,
     caution,
     echo,
@@ -97,11 +98,12 @@ _PROXY = (
         "proxy-call-local",
         C.PROXY_FAILURE,
         " call to tpRank ",
-        r"(?P<operation>ncclProxy\w{1,40}) call to t[op]{1,2}(?:Rank)? ?.{0,60}? failed",
+        r"(?P<operation>ncclProxy\w{1,40}) call to (?:tpRank|top parent rank) .{0,60}? failed",
         sample="ncclProxyCallBlockingUDS call to tpRank 3(7f20) failed : 2",
         near_miss="ncclProxyCallBlockingUDS call to tpRank 3(7f20) returned 0",
         source="proxy.cc",
         versions="2.18 and later",
+        further=(" call to top parent rank ",),
     ),
 )
 
@@ -216,7 +218,8 @@ _TRANSPORTS = (
 
 _XML = (
     r"Attribute \S{1,80} of node \S{1,80} not found|Attribute \S{1,80} not found"
-    r"|XML (?:Parse|Mismatch|Graph|Topology)\b[^\n]{1,120}"
+    r"|XML (?:Parse(?: error)?|Mismatch) : [^\n]{1,120}"
+    r"|XML (?:Graph|Topology) has wrong version[^\n]{0,40}"
     r"|Could not open XML (?:graph|topology) file [^\n]{1,120}"
     r"|Error ?: XML parser is limited[^\n]{0,60}"
     r"|Error ?: (?:too many (?:XML|Topo)\b|tried to create too many nodes)[^\n]{0,60}"
@@ -260,6 +263,7 @@ _TOPOLOGY = (
         sample="Could not find NET with id 4",
         near_miss="Could not find a path for pattern 4, falling back to simple order",
         source="graph/topo.cc, graph/paths.cc, graph/search.cc, graph/rings.cc, init.cc",
+        levels=ONLY_WARN,
         further=(
             "Failed to find reverse path",
             "Error : ring ",

@@ -36,6 +36,11 @@ def _context(values: dict[str, str], line: Line) -> dict[str, str]:
     return values
 
 
+def _certain(values: dict[str, str], line: Line) -> dict[str, str] | None:
+    """Refuse what any program may say: without the library's prefix its port must be there."""
+    return values if line.level or "peer" not in values or "<" in line.text else None
+
+
 def _bootstrap(values: dict[str, str], line: Line) -> dict[str, str] | None:
     return None if _context({}, line).get("d_context") == "net_socket" else _context(values, line)
 
@@ -111,7 +116,7 @@ _CONNECT_FORMS = (
         "connect-timeout",
         "all",
         "imeout waiting for connection",
-        rf"(?P<error>Timeout waiting for connection)(?: from {PEER})?",
+        rf"(?P<error>Timeout waiting for connection)(?! from pool)(?: from {PEER})?",
         "Timeout waiting for connection from 10.9.0.4<40112>",
         "Waiting for connection from 10.9.0.4<40112>",
     ),
@@ -130,7 +135,7 @@ _CONNECTS = tuple(
             near_miss=form.near_miss,
             source="misc/socket.cc, os/linux.cc",
             versions=form.versions,
-            refine=chain(final, _bootstrap),
+            refine=chain(final, _certain, _bootstrap),
         ),
         signature(
             f"socket-{form.name}",
@@ -141,7 +146,7 @@ _CONNECTS = tuple(
             near_miss=f"NET/Socket : {form.near_miss}",
             source="transport/net_socket.cc through misc/socket.cc",
             versions=form.versions,
-            refine=chain(final, _data),
+            refine=chain(final, _certain, _data),
         ),
     )
 )

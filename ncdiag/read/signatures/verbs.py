@@ -9,6 +9,7 @@ from ncdiag.read.signatures.fragments import (
     ERROR,
     PEER,
     TOLD,
+    caution,
     chain,
     final,
     signature,
@@ -35,8 +36,12 @@ _QUEUE_EVENTS = (
 )
 # The device file is not the container's to open: no word about the adapter itself.
 _NOT_ALLOWED = r"Permission denied|Operation not permitted|No such (?:file|device)"
+# What fails while a process ends, mostly because something failed before.
+_TEARDOWN = (
+    r"ibv_(?:get_async_event|ack_async_event|dealloc_pd|dereg_mr|destroy_\w{1,20}|close_device)"
+)
 # Calls with rows of their own.
-_OWN_ROWS = r"ibv_(?:(?:exp_)?reg_|modify_qp\b|poll_cq\b|open_device\b)|mlx5dv_reg_"
+_OWN_ROWS = rf"{_TEARDOWN}|ibv_(?:(?:exp_)?reg_|modify_qp\b|poll_cq\b|open_device\b)|mlx5dv_reg_"
 _MODIFY_QP = "Call to ibv_modify_qp failed"
 _QP_FIELDS = (
     re.compile(r"on dev (?P<hca>[^\s:,]{1,64})"),
@@ -242,6 +247,15 @@ _CALLS = (
         source="misc/ibvwrap.cc, misc/mlx5dvwrap.cc",
         further=("Call to mlx5dv_",),
         refine=final,
+    ),
+    caution(
+        "ib-verbs-teardown",
+        C.IB_VERBS_CALL_FAILED,
+        "Call to ibv_",
+        rf"Call to (?P<call>{_TEARDOWN})(?:\(\))? failed(?: with error {ERROR})?",
+        sample="Call to ibv_destroy_qp failed with error Device or resource busy errno 16",
+        near_miss="Call to ibv_create_qp failed with error Cannot allocate memory",
+        source="misc/ibvwrap.cc",
     ),
     signature(
         "ib-open-not-allowed",
