@@ -276,6 +276,19 @@ def test_results_behind_a_record() -> None:
     ]
 
 
+def test_lines_that_a_terminal_cut() -> None:
+    lines = [line[at : at + 80] for line in (HEADING + row(8)).splitlines() for at in (0, 80)]
+    run = one(ANNOUNCED + "\n".join(lines) + "\n" + FOOTER)
+    assert [(r.out_of_place_busbw, r.in_place_busbw) for r in run.rows] == [(1.5, 1.5)]
+    assert run.complete
+
+
+def test_ranks_without_line_ends_between_them() -> None:
+    run = one(ANNOUNCED + ranks("oak1", "oak2", "oak3").replace("GPU\n", "GPU"))
+    assert [rank.host for rank in run.ranks] == ["oak1", "oak2", "oak3"]
+    assert {rank.name for rank in run.ranks} == {"GPU"}
+
+
 def test_a_number_cut_in_two() -> None:
     run = one(
         ANNOUNCED

@@ -26,17 +26,19 @@ _BUSBW = 2
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of a heading. ``half`` is the number of columns of out-of-place or in-place."""
+    """The columns of a heading. ``half`` is the number of columns of out-of-place or in-place.
+
+    Whether both halves come shows in the rows: a heading may be cut at the edge of a terminal.
+    """
 
     redop: bool = True
     root: bool = True
     half: int = _HALF
-    halves: int = 2
     deviation: bool = False
 
     def values(self) -> int:
         """How many values a whole row has behind its type and operation."""
-        return self.half * self.halves + self.root
+        return 2 * self.half + self.root
 
 
 def layout_of(text: str) -> Layout | None:
@@ -53,7 +55,6 @@ def layout_of(text: str) -> Layout | None:
         redop="redop" in titles,
         root="root" in titles,
         half=_HALF + per_iteration,
-        halves=min(halves, 2),
         deviation="error" in titles,
     )
 

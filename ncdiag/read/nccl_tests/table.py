@@ -24,7 +24,7 @@ _VERSION = re.compile(r"# ?nccl-tests version .{0,80}nccl-library=(\d{4,7})")
 _RANK = re.compile(
     r"#\s{1,8}Rank\s{1,8}(\d{1,9}) (?:\s{0,8}Group\s{1,8}\d{1,9} )?"
     r"(?:\s{0,8}Pid\s{1,12}(\d{1,10}) )?on\s{1,12}(\S{1,255}) device\s{1,8}(\d{1,5}) "
-    r"\[([^\]]{0,40})\]\s{0,4}(.{0,120})"
+    r"\[([^\]]{0,40})\]\s{0,4}([^#]{0,120})"
 )
 _BOUNDS = re.compile(r"# ?Out of bounds values ?: ?(-?\d{1,18})(?: (OK|FAILED))?")
 _AVERAGE = re.compile(r"# ?Avg bus bandwidth\s{0,8}: ?(\S{1,40})")
@@ -168,6 +168,11 @@ class TableReader:
         self._version = version_of(int(found[1]))
         self._names.pop(stream, None)
 
+    def _note_ranks(self, found: re.Match[str], line: Line, stream: Stream) -> None:
+        """One rank a line; lost line ends put several on one."""
+        for each in _RANK.finditer(line.text, found.start()):
+            self._note_rank(each, line, stream)
+
     def _note_rank(self, found: re.Match[str], line: Line, stream: Stream) -> None:
         rank = int(found[1])
         run = self._runs.for_rank(stream, rank) or self._begin(line, stream, announced=False)
@@ -257,7 +262,7 @@ _MARKS: tuple[tuple[str, re.Pattern[str], _Note], ...] = (
     ("nThread", _ANNOUNCED, TableReader._note_announcement),  # noqa: SLF001
     ("Collective test ", _STARTING, TableReader._note_name),  # noqa: SLF001
     ("nccl-library=", _VERSION, TableReader._note_version),  # noqa: SLF001
-    ("Rank", _RANK, TableReader._note_rank),  # noqa: SLF001
+    ("Rank", _RANK, TableReader._note_ranks),  # noqa: SLF001
     ("algbw", re.compile("algbw"), TableReader._note_heading),  # noqa: SLF001
     ("Out of bounds", _BOUNDS, TableReader._note_bounds),  # noqa: SLF001
     ("Avg bus bandwidth", _AVERAGE, TableReader._note_average),  # noqa: SLF001
