@@ -11,7 +11,7 @@ from ncdiag.read.line import Line
 _FIELD = re.compile(r"^\s*(time|host|rank|exitcode|error_file|traceback)\s{0,10}: ?(.*)$")
 _INDEX = re.compile(r"^\s*\[(\d{1,7})\]:\s*$")
 _HEADS = (
-    (re.compile(r"^\s*Root Cause \(first observed failure\):"), True),
+    (re.compile(r"^\s*Root Cause(?: \(first observed failure\))?:"), True),
     (re.compile(r"^\s*(?:Other )?Failures:\s*$"), False),
 )
 _BORDER = re.compile(r"^\s*[=*]{5,}\s*$")
@@ -38,6 +38,7 @@ class ElasticReader:
         {
             b"ChildFailedError",
             b"Root Cause (first observed failure)",
+            b"Root Cause:",
             b"Failures:",
             b" local_rank: ",
             b"(local_rank: ",

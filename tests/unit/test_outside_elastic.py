@@ -239,3 +239,22 @@ def test_lines_in_any_order(lines: list[str]) -> None:
 @given(st.binary(max_size=300))
 def test_any_bytes(raw: bytes) -> None:
     read(b"Root Cause (first observed failure):\n[0]:\n" + raw)
+
+
+def test_report_of_the_first_releases() -> None:
+    fields = (
+        "  time: 2031-02-03_04:05:06\n  rank: {0} (local_rank: {0})\n  exitcode: 1 (pid: 81{0})"
+    )
+    text = (
+        "*****\n        train.py FAILED\n=====\nRoot Cause:\n[0]:\n"
+        + fields.format(3)
+        + '\n  error_file: <N/A>\n  msg: "Process failed with exitcode 1"\n=====\nOther Failures:\n[1]:\n'
+        + fields.format(2)
+        + "\n*****\n"
+    )
+    evidence = read(text)
+    assert [told(failure) for failure in evidence.failures] == [
+        (3, None, "1", True),
+        (2, None, "1", False),
+    ]
+    assert [event.ranks for event in roots(evidence)] == [(3,)]
