@@ -76,6 +76,12 @@ def test_host_after_the_end_of_a_word_is_told_by_its_process() -> None:
     assert [line.speaker.host for line in lines] == ["node-4", None, "node-4", "commnode-5"]
 
 
+def test_host_after_the_result_of_a_back_trace() -> None:
+    lines = peel("node-4:71:75 [1] NCCL INFO init.cc:17 -> 2node-5:81:85 [0] NCCL INFO x")
+    assert [line.speaker.host for line in lines] == ["node-4", "node-5"]
+    assert lines[0].text == "init.cc:17 -> 2"
+
+
 def test_host_of_a_rank_table_is_known() -> None:
     table = "#  Rank  0 Group  0 Pid     81 on     node-5 device  0 [0000:4b:00] Some GPU"
     lines = peel(table, f"    1024    256   float   sum{WARN}")
@@ -254,6 +260,12 @@ def test_lines_of_equal_width_by_chance_are_not_joined() -> None:
     raws = [warn, "plain text", warn.replace("81", "82"), "plain text", warn.replace("85", "86")]
     raws.append("plain text")
     assert shown(*raws) == raws
+
+
+def test_records_over_three_lines_prove_a_width_together() -> None:
+    texts = [LONG[0], LONG[0].replace("71", "72")]
+    assert shown(*wrapped(texts, 93)) == texts
+    assert shown(*wrapped([LONG[0][:150]], 93)) == wrapped([LONG[0][:150]], 93)
 
 
 def test_one_longer_line_refuses_the_width() -> None:

@@ -162,4 +162,7 @@ def _host_start(text: str, ids: re.Match[str], floor: int, hosts: Hosts) -> int:
     while start > lowest and text[start - 1] not in _NO_HOST:
         start -= 1
     token = text[start:end]
+    if start >= 3 and text.startswith("-> ", start - 3) and len(token) > 1:
+        # The result of a back-trace is one digit.
+        return start + 1
     return start + (hosts.glued(token, ids[1]) or hosts.ending(token))

@@ -219,7 +219,9 @@ class Peeler:
 
 def _tells(line: Line) -> bool:
     """Whether an exact repeat of ``line`` is no other event: calls and facts may come twice."""
-    return line.level in {None, "WARN", "ABORT"} and bool(line.place.time or line.speaker.pid)
+    if line.level not in {None, "WARN", "ABORT"}:
+        return False
+    return bool(line.place.time or line.speaker.pid or line.location)
 
 
 def _shared(first: Chain) -> Chain:

@@ -162,17 +162,26 @@ class Joiner:
             yield from self._decide(proved=False)
 
     def _proved(self, least: int) -> bool:
-        """Whether different records end at the width of the first and go on after it."""
+        """Whether enough records end at the width of the first and go on after it.
+
+        Away from the widths of terminals, records that say the same count once: their length
+        is the same by nature. A rest that is as wide as the record is worth another one.
+        """
         width = len(self._waiting[0].text)
-        cut = {
-            _DIGITS.sub("0", raw.text)
+        cut = [
+            raw.text if width in _PROOF else _DIGITS.sub("0", raw.text)
             for raw, after in pairwise(self._waiting)
             if len(raw.text) == width
             and after.number == raw.number + 1
             and not raw.text.endswith(_ENDS)
             and self._goes_on(raw, after)
+        ]
+        rests = {
+            _DIGITS.sub("0", after.text)
+            for raw, after in pairwise(self._waiting)
+            if len(raw.text) == len(after.text) == width and self._goes_on(raw, after)
         }
-        return len(cut) >= least
+        return len(set(cut)) + 2 * len(rests) >= least
 
     def _decide(self, *, proved: bool) -> Iterator[Raw]:
         """Go on from the lines that waited, with or without a width."""
