@@ -248,7 +248,8 @@ def test_report_of_the_first_releases() -> None:
     text = (
         "*****\n        train.py FAILED\n=====\nRoot Cause:\n[0]:\n"
         + fields.format(3)
-        + '\n  error_file: <N/A>\n  msg: "Process failed with exitcode 1"\n=====\nOther Failures:\n[1]:\n'
+        + '\n  error_file: <N/A>\n  msg: "Process failed with exitcode 1"\n=====\n'
+        + "Other Failures:\n[1]:\n"
         + fields.format(2)
         + "\n*****\n"
     )
