@@ -7,6 +7,7 @@ from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import Blame
 from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.fold import merge
+from ncdiag.diagnose.postmortem.job import job_shape
 from ncdiag.diagnose.postmortem.speech import listed, plural
 from ncdiag.diagnose.postmortem.transfers import blame_transfers
 from ncdiag.diagnose.postmortem.votes import tally
@@ -31,6 +32,8 @@ def blame(drafts: Iterable[Draft], case: Case) -> None:
             blame_transfers(draft, case)
         else:
             draft.suspects += _suspects(draft, case)
+        if draft.class_ is C.TORCH_WATCHDOG_TIMEOUT and draft.root:
+            _name_silent(draft, case)
         draft.victims += _victims(draft, case)
 
 
@@ -127,6 +130,18 @@ def _decisive_link(draft: Draft) -> None:
     if fatal:
         draft.first = fatal[0]
         merge(draft)
+
+
+def _name_silent(draft: Draft, case: Case) -> None:
+    """The few ranks that do not report a time-out which all others do."""
+    size = job_shape(case.evidence).ranks
+    if not size or not draft.ranks:
+        return
+    silent = sorted(set(range(size)) - set(draft.ranks))
+    if silent and len(silent) < len(draft.ranks):
+        draft.suspects += [Suspect(kind=SuspectKind.RANK, name=str(rank)) for rank in silent]
+        named = listed([str(rank) for rank in silent])
+        draft.notes.append(f"All others wait; no word of {plural(len(silent), 'rank')} {named}.")
 
 
 def _victims(draft: Draft, case: Case) -> list[str]:

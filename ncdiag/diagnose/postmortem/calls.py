@@ -3,6 +3,7 @@
 from collections import Counter
 
 from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.differences import settings_that_differ
 from ncdiag.diagnose.postmortem.draft import Draft, derived
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.log import CommunicatorState, NcclProcess, Place
@@ -54,5 +55,7 @@ def _draft(number: int, members: _Members) -> Draft:
     )
     if len(calls) == 2 and len(odd) * 2 < len(members):
         draft.ranks = sorted(s.rank for _, s in odd if s.rank is not None)
+    for name in settings_that_differ(process for process, _ in members):
+        draft.notes.append(f"{name} differs between them.")
     draft.notes.append(f"At call {number:x} of one communicator: {got}, and {expected}.")
     return draft

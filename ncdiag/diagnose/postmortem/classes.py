@@ -112,7 +112,9 @@ RULES = MappingProxyType(
         C.IB_PORT_ERROR: _hardware(_YES, _NIC)._replace(fold=Fold.HOST),
         C.IB_DEVICE_FATAL: _hardware(_YES, _NIC),
         C.IB_QP_FATAL_EVENT: _hardware(_AGAIN, _NIC)._replace(fold=Fold.HOST, base=0.75),
-        C.IB_MODIFY_QP_FAILED: _call(_AGAIN, _CONF, setting="network between the two adapters"),
+        C.IB_MODIFY_QP_FAILED: _call(
+            _AGAIN, _CONF, _NIC, _HOST, setting="network between the two adapters"
+        ),
         C.IB_MEMORY_REGISTRATION_FAILED: _setting("locked-memory limit", _HOST),
         C.IB_VERBS_CALL_FAILED: _setting("limits or devices of the container", _HOST, base=0.7),
         # Sockets and start-up.

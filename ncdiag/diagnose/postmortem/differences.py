@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.case import Case, world_rank
 from ncdiag.diagnose.postmortem.draft import Draft, derived
 from ncdiag.diagnose.postmortem.speech import listed, plural
 from ncdiag.model.finding import FindingClass as C
@@ -14,10 +14,14 @@ _SOCKET = "Socket"
 # Set by people who have such devices.
 _VERBS_SETTINGS = ("NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_TC", "NCCL_IB_TIMEOUT")
 
+# These differ between processes by their nature.
+_OWN_TO_EACH = frozenset({"NCCL_DEBUG_FILE", "NCCL_DEBUG", "NCCL_HOSTID", "NCCL_TOPO_DUMP_FILE"})
+
 
 def differences(case: Case) -> list[Draft]:
     """Findings that come of comparing processes with one another."""
-    found = (_one_sided(case), _gdr_disabled(case), _fallback(case), _missing_nic(case))
+    narrow = _missing_nic(case) or _fewer_devices(case) or _slow_nic(case)
+    found = (_one_sided(case), _gdr_disabled(case), _fallback(case) or narrow)
     return [draft for draft in found if draft]
 
 
@@ -55,11 +59,19 @@ def _one_sided(case: Case) -> Draft | None:
 def _by_device(
     hosts: dict[str, list[NcclProcess]], direct: dict[str, int]
 ) -> tuple[set[str], set[str]]:
-    """By what is said of each adapter, where the channels do not tell."""
+    """By what is said of each adapter, where the channels do not tell.
+
+    That it is off is said of the few; a host on verbs of which nothing is said has it.
+    """
     told = {h: [on for p in ps for on in p.hca_gdr.values()] for h, ps in hosts.items()}
     without = {h for h, each in told.items() if each and not any(each) and not direct[h]}
     having = {h for h in hosts if direct[h] or any(told[h])}
-    return without, having - without
+    silent = {
+        h
+        for h, ps in hosts.items()
+        if not told[h] and any(_VERBS in p.networks and not p.plain_channels for p in ps)
+    }
+    return without, (having or silent) - without
 
 
 def _gdr_disabled(case: Case) -> Draft | None:
@@ -129,6 +141,54 @@ def _missing_nic(case: Case) -> Draft | None:
     draft.notes.append(f"Fewer adapters than its peers on {listed(fewer)}.")
     draft.also_hosts += fewer
     return draft
+
+
+def _fewer_devices(case: Case) -> Draft | None:
+    """What rank 0 counts: ranks with fewer network devices than the others."""
+    for process in case.evidence.processes:
+        most = process.net_devices_max
+        fewer = [rank for rank, count in process.net_devices.items() if most and count < most]
+        if fewer:
+            draft = derived(
+                C.NETWORK_FALLBACK,
+                _place([process]),
+                f"{plural(len(fewer), 'rank')} with fewer than {most} network devices",
+                ranks=sorted(fewer),
+            )
+            ranks = {case.rank_of(p.speaker): p.host for p in case.evidence.processes}
+            ranks |= {world_rank(p): p.host for p in case.evidence.processes}
+            draft.also_hosts += sorted({ranks[r] for r in fewer if r in ranks})
+            return draft
+    return None
+
+
+def _slow_nic(case: Case) -> Draft | None:
+    """An adapter that runs slower than the one of that name does on most hosts."""
+    speeds: dict[str, dict[str, str]] = {}
+    for process in case.evidence.processes:
+        for nic, speed in process.nic_speeds_mbit_per_s.items():
+            speeds.setdefault(nic, {})[case.hosts.resolve(process.host)] = speed
+    for nic, hosts in speeds.items():
+        usual, count = Counter(hosts.values()).most_common(1)[0]
+        slow = sorted(h for h, s in hosts.items() if s.isdigit() and int(s) < int(usual or 0))
+        if slow and len(hosts) > 2 and 2 * count > len(hosts):
+            place = _place(_by_host(case)[slow[0]])
+            text = f"{nic} runs at {hosts[slow[0]]} Mbit/s on {slow[0]}, at {usual} elsewhere"
+            draft = derived(C.NETWORK_FALLBACK, place, text, attributes={"network": _VERBS})
+            draft.notes.append(text[0].upper() + text[1:] + ".")
+            draft.also_hosts += slow
+            return draft
+    return None
+
+
+def settings_that_differ(processes: Iterable[NcclProcess]) -> list[str]:
+    """Variables of the library that processes of one job have with different values."""
+    values: dict[str, set[str]] = {}
+    for process in processes:
+        for name, value in process.environment.items():
+            if name.startswith(("NCCL_", "RCCL_")) and name not in _OWN_TO_EACH:
+                values.setdefault(name, set()).add(value.rstrip("."))
+    return sorted(name for name, known in values.items() if len(known) > 1)
 
 
 def _place(processes: Iterable[NcclProcess]) -> Place:

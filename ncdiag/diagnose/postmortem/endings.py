@@ -120,7 +120,8 @@ def _led_to(call: Event, ending: Event, case: Case) -> bool:
         return _on_same_host(call, ending, case)
     same = same_process(call.speaker, ending.speaker)
     if same is None:
-        return role_of(call) is Role.ROOT and not _elsewhere(call, ending, case)
+        known = case.timeline.ordered(call.place, ending.place)
+        return known and role_of(call) is Role.ROOT and not _elsewhere(call, ending, case)
     return same
 
 

@@ -1,9 +1,11 @@
 """Silences: a start-up that does not end, a first collective, a run that stops."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.differences import settings_that_differ
 from ncdiag.diagnose.postmortem.draft import Draft, derived
 from ncdiag.diagnose.postmortem.silence import call_silence, row_silence
 from ncdiag.diagnose.postmortem.speech import listed, plural
@@ -30,8 +32,25 @@ def hangs(case: Case, killed: Place | None) -> list[Draft]:
         found = find(case, killed)
         if found:
             found.signs = 1 if killed else 0
-            return [found]
+            mixed = _mixed_versions(case) if found.class_ is C.HANG_INIT else None
+            return [mixed, found] if mixed else [found]
     return []
+
+
+def _mixed_versions(case: Case) -> Draft | None:
+    """Libraries of different versions in one communicator that does not start."""
+    for group in _communicators(case):
+        known = [m for m in group if m.state.comm_id and m.process.versions]
+        counts = Counter(m.process.versions[-1] for m in known)
+        if len(counts) > 1:
+            usual = counts.most_common(1)[0][0]
+            odd = next(m for m in known if m.process.versions[-1] != usual)
+            place = odd.state.started or odd.process.first
+            if place:
+                versions = {"expected": usual, "got": odd.process.versions[-1]}
+                text = f"{odd.process.host} runs {versions['got']}, others {usual}"
+                return derived(C.BOOTSTRAP_MISMATCH, place, text, attributes=versions)
+    return None
 
 
 def _init(case: Case, killed: Place | None) -> Draft | None:
@@ -108,6 +127,9 @@ def _note_layout(draft: Draft, group: list[_Member]) -> None:
     if len(versions) > 1:
         draft.notes.append(f"The processes run different versions: {listed(sorted(versions))}.")
         draft.suspects.append(Suspect(kind=SuspectKind.CONFIG, name="library versions"))
+    for name in settings_that_differ(m.process for m in group):
+        draft.notes.append(f"{name} differs between processes.")
+        draft.suspects.append(Suspect(kind=SuspectKind.CONFIG, name=name))
     networks = {name for m in group for name in m.process.networks}
     if len(networks) > 1:
         draft.notes.append(f"They chose different networks: {listed(sorted(networks))}.")

@@ -165,7 +165,7 @@ def _by_qp(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
 
 def _by_port(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
     """A port that all ranks of its host report, that others time out against, or that repeats."""
-    if draft.role is Role.WARNING or not draft.host:
+    if draft.role is Role.WARNING or not draft.host or _everywhere(draft, drafts, case):
         return []
     speaking = {event.speaker for event in draft.accusing}
     known = _processes_on(draft.host, case)
@@ -178,6 +178,13 @@ def _by_port(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
     again = losses(draft, case) > 1 or _again(draft, draft.host, case)
     agreed = _kernel_agrees(draft, draft.host, drafts, case)
     return [draft.host] if everyone or against or again or agreed else []
+
+
+def _everywhere(draft: Draft, drafts: Drafts, case: Case) -> bool:
+    """Whether most of several hosts lost a port: the switch they share, not each of them."""
+    lost = {other.host for other in drafts if other.class_ is draft.class_ and other.host}
+    known = {case.hosts.resolve(process.host) for process in case.evidence.processes} | lost
+    return len(lost) > REPORTING_HOSTS and 2 * len(lost) > len(known)
 
 
 def _processes_on(host: str, case: Case) -> int:

@@ -29,9 +29,19 @@ def recovered(draft: Draft, drafts: list[Draft], case: Case) -> bool:
     """Whether every process that failed so went on to complete its start-up."""
     if draft.class_ is C.STORAGE_ERROR:
         return _ran_on(draft, drafts, case)
+    if draft.class_ is C.APPLICATION_EXCEPTION:
+        return _finished_after(draft, case)
     if draft.class_ not in _RETRIED:
         return False
     return all(_went_on(event, case) for event in draft.strong)
+
+
+def _finished_after(draft: Draft, case: Case) -> bool:
+    """Whether every test ran to its end after the exception: it ended no rank."""
+    tests = case.evidence.benchmarks
+    last = max((last_place(event) for event in draft.events), key=case.timeline.key)
+    whole = bool(tests) and all(test.complete for test in tests)
+    return whole and any(test.end and case.timeline.before(last, test.end) for test in tests)
 
 
 def went_unanswered(draft: Draft, case: Case) -> bool:

@@ -24,7 +24,8 @@ def ended_early(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
 
 def _ends(end: Draft, draft: Draft, case: Case) -> bool:
     """Whether the failure came after the end; what the end itself does may be printed before."""
-    if case.timeline.before(end.first.place, draft.first.place):
+    ordered = case.timeline.ordered(end.first.place, draft.first.place)
+    if ordered and case.timeline.before(end.first.place, draft.first.place):
         return True
     if draft.class_ not in _BROUGHT_ABOUT:
         return False
@@ -43,6 +44,12 @@ def after_the_end(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None
         and other.root
         and other.class_ not in _ENDS
         and (other.tier < Tier.RESULT or other.class_ is C.DATA_CORRUPTION)
-        and (other.derived or case.timeline.before(other.first.place, draft.first.place))
+        and (other.derived or _not_after(other, draft, case))
     ]
     return failures[0] if failures else None
+
+
+def _not_after(failure: Draft, end: Draft, case: Case) -> bool:
+    """Whether a failure came first, or may have: jobs that failed are ended, not the reverse."""
+    one, other = failure.first.place, end.first.place
+    return not case.timeline.ordered(one, other) or case.timeline.before(one, other)

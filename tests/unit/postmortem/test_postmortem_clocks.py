@@ -1,5 +1,7 @@
 """Time stamps of different kinds, compared as far as that goes."""
 
+from typing import Any
+
 from ncdiag.diagnose.postmortem.clocks import Scale, common_scale, seconds_between
 from ncdiag.model.log import Clock, Moment, Place
 
@@ -52,3 +54,18 @@ def test_a_log_without_dates_that_passes_midnight_is_ordered_as_read() -> None:
 
 def test_one_place_without_a_time_leaves_the_order_to_the_lines() -> None:
     assert common_scale([place("2025-10-10 12:00:00", NOON), Place("a.log", 2)]) is None
+
+
+def test_a_line_without_a_time_has_that_of_the_line_before_it(bench: Any, post: Any) -> None:
+    late = bench.event("cuda_out_of_memory", "a", pid="1", at=100, path="a.log")
+    early = bench.event("shm_no_space", "b", pid="1", at=50, path="b.log")
+    untimed = bench.event("resource_limit", "b", pid="1", path="b.log")
+    answer = post(late, early, untimed)
+    found = [str(finding.class_) for finding in answer.findings]
+    assert found == ["shm_no_space", "resource_limit", "cuda_out_of_memory"]
+
+
+def test_the_order_of_inputs_means_nothing(bench: Any, post: Any) -> None:
+    one = bench.event("cuda_out_of_memory", "a", pid="1", path="a.log")
+    other = bench.event("shm_no_space", "b", pid="1", path="b.log")
+    assert post(one, other).findings == post(other, one).findings

@@ -86,3 +86,37 @@ def test_a_host_with_fewer_adapters_than_its_peers_is_named(
     assert finding.role == "warning"
     alike = [verbs(bench, host, direct=4) for host in "abcd"]
     assert not names.classes(post(processes=alike))
+
+
+def test_an_adapter_slower_than_on_most_hosts_is_named(bench: Any, post: Any, names: Any) -> None:
+    def at(host: Any, speed: Any) -> Any:
+        return verbs(bench, host, direct=4, nic_speeds_mbit_per_s={"mlx5_0": speed})
+
+    slow = [at("a", "400000"), at("b", "400000"), at("c", "200000")]
+    finding = names.of(post(processes=slow), "network_fallback")
+    assert "c" in names.suspects(finding)
+    assert "200000" in finding.explanation
+    assert not names.classes(post(processes=slow[1:]))
+
+
+def test_ranks_with_fewer_devices_than_rank_0_counts_are_named(
+    bench: Any, post: Any, names: Any
+) -> None:
+    def on(host: Any, rank: Any, **fields: Any) -> Any:
+        state = bench.communicator(rank, 2, completed=True)
+        return verbs(bench, host, direct=4, communicators=[state], **fields)
+
+    count = {"net_devices": {0: 8, 1: 7}, "net_devices_max": 8}
+    finding = names.of(post(processes=[on("a", 0, **count), on("b", 1)]), "network_fallback")
+    assert finding.ranks == (1,)
+    assert "b" in names.suspects(finding)
+
+
+def test_that_it_is_off_said_of_one_host_of_several_is_a_difference(
+    bench: Any, post: Any, names: Any
+) -> None:
+    off = verbs(bench, "b", hca_gdr={"mlx5_0": False})
+    answer = post(processes=[verbs(bench, "a"), off, verbs(bench, "c")])
+    assert names.suspects(answer.findings[0]) == ["b"]
+    everywhere = [verbs(bench, host, hca_gdr={"mlx5_0": False}) for host in "ab"]
+    assert not names.roots(post(processes=everywhere))

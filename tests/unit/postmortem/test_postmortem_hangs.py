@@ -117,3 +117,24 @@ def test_the_last_call_before_a_silence_is_named(bench: Any, post: Any, names: A
     assert finding.class_ == "hang_mid_run"
     assert finding.attributes == {"op": "AllReduce", "seq": "1e"}
     assert names.suspects(finding) == ["1"]
+
+
+def test_mixed_versions_in_a_start_up_that_hangs_are_a_mismatch(
+    bench: Any, post: Any, names: Any
+) -> None:
+    processes = members(bench, 4, 4)
+    for process in processes:
+        process.versions = ["2.21.5+cuda12.4"]
+    processes[3].versions = ["2.18.3+cuda12.2"]
+    answer = post(processes=processes)
+    assert names.roots(answer) == ["bootstrap_mismatch", "hang_init"]
+    assert answer.findings[0].attributes["got"] == "2.18.3+cuda12.2"
+
+
+def test_settings_that_differ_are_named_with_a_hang(bench: Any, post: Any) -> None:
+    processes = members(bench, 4, 4)
+    for number, process in enumerate(processes):
+        process.environment = {"NCCL_ALGO": "Ring" if number else "Tree", "NCCL_DEBUG": "INFO"}
+    explanation = post(processes=processes).findings[0].explanation
+    assert "NCCL_ALGO differs" in explanation
+    assert "NCCL_DEBUG differs" not in explanation

@@ -240,3 +240,12 @@ def test_a_lost_node_isolates_only_with_another_sign(bench: Any, post: Any, name
     assert not names.isolated(post(lost))
     fault = bench.event("host_memory_error", "a", error="UE")
     assert names.isolated(post(lost, fault)) == ["a"]
+
+
+def test_port_errors_on_most_of_several_hosts_are_the_switch_they_share(
+    bench: Any, post: Any, names: Any
+) -> None:
+    events = [
+        bench.event("ib_port_error", host, pid=str(pid)) for host in "abcd" for pid in range(2)
+    ]
+    assert not names.isolated(post(*events))

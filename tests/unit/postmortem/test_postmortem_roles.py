@@ -296,3 +296,73 @@ def test_kinds_of_warnings_come_last_and_leave_the_verdict_ok(
     )
     assert answer.verdict == "ok"
     assert not names.roots(answer)
+
+
+def test_an_agents_report_of_a_fault_signal_is_a_crash(bench: Any, post: Any, names: Any) -> None:
+    answer = post(bench.event("elastic_worker_failed", rank=3, exitcode="-11"))
+    assert names.roots(answer) == ["process_crash"]
+    assert answer.findings[0].attributes == {"signal": "11"}
+    assert answer.findings[0].ranks == (3,)
+    aborted = post(bench.event("elastic_worker_failed", rank=3, exitcode="-6"))
+    assert names.roots(aborted) == ["elastic_worker_failed"]
+
+
+def test_a_report_of_an_agent_goes_before_the_exit_of_its_task(
+    bench: Any, post: Any, names: Any
+) -> None:
+    answer = post(
+        bench.event("process_died", details={"host": "n4"}, exitcode="1"),
+        bench.event("elastic_worker_failed", rank=3, exitcode="1"),
+    )
+    assert names.roots(answer) == ["elastic_worker_failed"]
+
+
+def test_a_killed_task_speaks_before_those_that_exited_after_it(
+    bench: Any, post: Any, names: Any
+) -> None:
+    answer = post(
+        bench.event("process_died", details={"host": "a"}, exitcode="1"),
+        bench.event("process_died", details={"host": "b"}, exitcode="137"),
+    )
+    assert answer.findings[0].attributes["exitcode"] == "137"
+    assert names.suspects(answer.findings[0]) == ["b"]
+
+
+def test_an_optional_feature_that_failed_without_an_answer_stays_open(
+    bench: Any, post: Any, names: Any
+) -> None:
+    failed = bench.event("sharp_failed", "a", pid="1", rc="-8")
+    assert names.roots(post(failed)) == ["sharp_failed"]
+    done = bench.communicator(0, 2, completed=True)
+    answer = post(failed, processes=[bench.process("b", communicators=[done])])
+    assert answer.verdict == "ok"
+
+
+def test_ranks_of_which_no_time_out_is_heard_are_suspect(bench: Any, post: Any, names: Any) -> None:
+    waiting = [
+        bench.event("torch_watchdog_timeout", rank=rank, op="ALLREDUCE", seq="4")
+        for rank in (0, 1, 3)
+    ]
+    done = bench.communicator(0, 4, completed=True)
+    answer = post(*waiting, processes=[bench.process("a", communicators=[done])])
+    assert names.suspects(answer.findings[0]) == ["2"]
+    assert not names.suspects(post(*waiting).findings[0])
+
+
+def test_an_exception_that_ended_no_rank_is_a_warning(bench: Any, post: Any, names: Any) -> None:
+    raised = bench.event("application_exception", exception="ImportError")
+    table = bench.table([1.0, 2.0])
+    table.end = bench.place()
+    assert post(raised, benchmarks=[table]).verdict == "ok"
+    late = bench.event("application_exception", exception="ValueError")
+    assert names.roots(post(late, benchmarks=[table])) == ["application_exception"]
+
+
+def test_what_another_input_tells_is_not_taken_for_the_same_process(
+    bench: Any, post: Any, names: Any
+) -> None:
+    answer = post(
+        bench.event("cuda_error", rank=1, error="unknown error", path="a.log"),
+        bench.event("application_exception", exception="KeyError", path="b.log"),
+    )
+    assert names.roots(answer)[0] == "application_exception"
