@@ -60,11 +60,15 @@ class LogReader:
         if parts is not None and parts.voice.known:
             if self._recall.counts(parts, raw, number, hits):
                 return
+            if self._recall.floods(raw, number, hits):
+                return
             if not parts.voice.wrapper and not self._pending:
                 line = parts.line(self._path, number)
                 self._hand_on(line, hits)
                 self._recall.learn(parts, line, hits)
                 return
+        elif self._brief and hits and not self.open and self._recall.floods(raw, number, hits):
+            return
         self._pending[number] = (raw, hits)
         lines = list(self._peeler.feed(raw, number))
         for line in lines:

@@ -17,6 +17,10 @@ from ncdiag.read.signatures.row import Signature
 # In warnings these say no more than that their process lives, or where in the source it is.
 _SIGNS = frozenset({b"NCCL WARN ", b".cc:", b".h:", b".c:", b".cu:", b".cpp:"})
 _MOST_KNOWN = 50_000
+# So many lines of a kind are read in full at least; more where others than signatures read them,
+# for each rank of a job may say there where it is.
+_FLOOD = 1_000
+_FLOOD_OF_FACTS = 8_000
 
 _Key = tuple[object, ...]
 
@@ -33,6 +37,17 @@ class _Tally:
         self.raw = b""
 
 
+class _Flood:
+    """Lines with the same needles: how many there were, and what they may be."""
+
+    __slots__ = ("limit", "lines", "rows")
+
+    def __init__(self, rows: tuple[Signature, ...], others: bool) -> None:  # noqa: FBT001
+        self.rows = rows
+        self.lines = 0
+        self.limit = _FLOOD_OF_FACTS if others else _FLOOD
+
+
 class Recall:
     """Knows the events of one input by the lines they came from."""
 
@@ -45,6 +60,7 @@ class Recall:
         # What a signature's captures were in a line of this process; None: it refused them.
         self._known: dict[_Key, _Tally | None] = {}
         self._tallies: dict[int, _Tally] = {}
+        self._floods: dict[tuple[bytes, ...], _Flood] = {}
         self._latest = (b"", -1)
 
     def counts(self, line: PlainLine, raw: bytes, number: int, hits: tuple[bytes, ...]) -> bool:
@@ -69,6 +85,28 @@ class Recall:
         self._latest = raw, number
         return True
 
+    def floods(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> bool:
+        """Whether the line is one too many of its kind; it is counted then.
+
+        So it is when thousands like it were read in full, no more events of its form are kept, and
+        its signature matches the line as it stands, with all that stands before the message.
+        """
+        flood = self._floods.get(hits)
+        if flood is None:
+            flood = self._floods[hits] = _Flood(self._all_rows(hits), self._plan(hits) is None)
+        flood.lines += 1
+        if flood.lines < flood.limit:
+            return False
+        text = raw.decode(errors="replace")
+        for row in flood.rows:
+            full = self._events.full(row.name, "") if row.pattern.search(text) else None
+            if full is not None:
+                tally = self._tally(full)
+                tally.count += 1
+                tally.number, tally.raw = number, raw
+                return True
+        return False
+
     def learn(self, plain: PlainLine, line: Line, hits: tuple[bytes, ...]) -> None:
         """Remember what a line turned out to be, now that it was read in full."""
         if line.text != plain.body or line.level != plain.voice.level:
@@ -91,6 +129,9 @@ class Recall:
         signs = _SIGNS if b"NCCL WARN " in hits else frozenset[bytes]()
         if any(needle not in self._rows and needle not in signs for needle in hits):
             return None
+        return self._all_rows(hits)
+
+    def _all_rows(self, hits: tuple[bytes, ...]) -> tuple[Signature, ...]:
         rows = {place: row for hit in hits for place, row in self._rows.get(hit, ())}
         return tuple(rows[place] for place in sorted(rows))
 
