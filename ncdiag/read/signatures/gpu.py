@@ -22,6 +22,11 @@ def _full(values: dict[str, str], line: Line) -> dict[str, str] | None:
     return None if _OTHER_ERROR.search(line.text) else values
 
 
+def _survived(values: dict[str, str], line: Line) -> dict[str, str] | None:
+    """Refuse a bind that ended the start-up: one it lived without is only information."""
+    return values if line.level == "INFO" or "Proceeding without NVLS" in line.text else None
+
+
 _MEMORY = (
     signature(
         "cuda-malloc",
@@ -276,7 +281,7 @@ _FABRIC = (
         C.NVLS_MULTICAST_FAILED,
         "Failed to bind NVLink SHARP",
         r"Failed to bind NVLink SHARP \(NVLS\) Multicast memory of size (?P<d_size>\d{1,20}) ?: "
-        r"CUDA error (?P<code>\d{1,4}) '(?P<error>[^'\n]{1,160})'.{0,200}Proceeding without NVLS",
+        r"CUDA error (?P<code>\d{1,4}) '(?P<error>[^'\n]{1,160})'",
         sample="Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 1 "
         "'invalid argument'. Proceeding without NVLS support.",
         near_miss="Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA "
@@ -285,6 +290,7 @@ _FABRIC = (
         source="transport/nvls.cc",
         versions="2.27.3 to 2.28.9",
         levels=TOLD,
+        refine=_survived,
     ),
     signature(
         "nvls-bind",
