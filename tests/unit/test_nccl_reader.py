@@ -588,22 +588,29 @@ def test_processes_are_told_apart_by_host_and_pid() -> None:
     assert evidence.processes[0].last.line == 4
 
 
-def test_a_name_that_other_text_ran_into_is_the_known_one() -> None:
-    lines = [f"oak1:1:5 [0] NCCL INFO NET/IB : Using [0]mlx5_{n}:1/IB ; OOB" for n in range(8)]
-    lines.insert(0, "driveloak1:1:5 [0] NCCL INFO Using network IB")
-    evidence = read_bytes("\n".join(lines).encode())
+def told_by(*hosts: str) -> LogEvidence:
+    """What is read of a line of each host, all of the same process id."""
+    reader, evidence = NcclReader(), LogEvidence()
+    for number, host in enumerate(hosts):
+        speaker, place = Speaker(host=host, pid="1"), Place("a.log", number)
+        evidence.hosts.setdefault(host, place)
+        text = f"Using network {host}"
+        line = Line(text=text, place=place, speaker=speaker, level="INFO")
+        reader.read(line, [b"Using network "])
+    reader.finish(evidence)
+    return evidence
+
+
+@pytest.mark.parametrize("garbled", ["driveoak1", "0x7f00aa11bak1"])
+def test_a_name_that_other_text_ran_into_is_the_known_one(garbled: str) -> None:
+    evidence = told_by("oak1", garbled, *["oak1"] * 8)
     assert [p.host for p in evidence.processes] == ["oak1"]
-    assert evidence.processes[0].networks == ["IB"]
+    assert evidence.processes[0].networks == ["oak1", garbled]
+    assert evidence.hosts.keys() == {"oak1"}
 
 
 def test_two_hosts_are_not_one_because_their_names_end_alike() -> None:
-    reader, evidence = NcclReader(), LogEvidence()
-    for number, host in enumerate(("oak1", "soak1")):
-        speaker = Speaker(host=host, pid="1")
-        place = Place("a.log", number)
-        reader.read(Line(text="Using network IB", place=place, speaker=speaker, level="INFO"), [])
-    reader.finish(evidence)
-    assert {p.host for p in evidence.processes} == {"oak1", "soak1"}
+    assert {p.host for p in told_by("oak1", "soak1").processes} == {"oak1", "soak1"}
 
 
 def test_lines_that_repeat_what_is_known_teach_nothing() -> None:
