@@ -90,10 +90,13 @@ _CRASH_ROWS: tuple[Signature, ...] = (
     ),
     _crash(
         name="unexpected_fault",
-        needle="Unexpected segmentation fault encountered",
-        pattern=re.compile(r"Unexpected (?P<signal>segmentation fault) encountered in worker"),
+        needle="encountered in worker",
+        pattern=re.compile(
+            r"Unexpected (?P<signal>segmentation fault|bus error|floating-point exception) "
+            r"encountered in worker"
+        ),
         sample="ERROR: Unexpected segmentation fault encountered in worker.",
-        near_miss="Unexpected segmentation of the text",
+        near_miss="Unexpected segment encountered in worker",
         source="torch.utils.data",
     ),
     _crash(

@@ -240,9 +240,7 @@ _HEAT_ROWS: tuple[Signature, ...] = (
     _heat(
         name="cpu_throttled",
         needle="temperature above threshold",
-        pattern=re.compile(
-            r"(?P<device>CPU\d{1,6}): (?P<error>(?:Core|Package) temperature above threshold)"
-        ),
+        pattern=re.compile(r"CPU\d{1,6}: (?P<error>(?:Core|Package) temperature above threshold)"),
         sample="mce: CPU57: Package temperature above threshold, cpu clock throttled (total "
         "events = 9)",
         near_miss="mce: CPU57: Package temperature/speed normal",
