@@ -62,9 +62,7 @@ class Chain:
     origin: str | None = None
     location: str | None = None
     prefix: library.Prefix | None = None
-    known: bool = False
     part: re.Match[str] | None = None
-    wrapped: bool = False
 
 
 @dataclass(slots=True)
@@ -139,7 +137,7 @@ def read(text: str, start: int, memory: Memory, base: Chain | None = None) -> Ch
     believed = _believed(rows, memory, Proof.SURE if known else Proof.NOTHING)
     chain = replace(base, end=start, shown=start, part=None) if base else Chain(start, start)
     if believed == len(rows):
-        chain.prefix, chain.known = prefix, known
+        chain.prefix = prefix
     for depth, (row, found) in enumerate(rows[:believed]):
         _apply(chain, row, found, memory, depth)
     return _finished(chain, text)
@@ -189,7 +187,6 @@ def _believed(rows: list[tuple[Wrapper, re.Match[str]]], memory: Memory, proof: 
 def _apply(chain: Chain, row: Wrapper, found: re.Match[str], memory: Memory, depth: int) -> None:
     values = found.groupdict()
     chain.end = found.end()
-    chain.wrapped = True
     if not row.quoted:
         chain.shown = found.end()
     chain.origin = _origin(row, values) or chain.origin

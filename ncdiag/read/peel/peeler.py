@@ -105,8 +105,10 @@ class Peeler:
         found = chain.read(text, 0, self._memory, base)
         if found.prefix and not self._stands(found.prefix):
             found = replace(found, end=found.prefix.start, prefix=None)
-        if found.part and not whole:
-            yield from self._piece(text, number, found.part, found, base)
+        tag = None if whole else found.part
+        key = f"{found.speaker.label} {tag['stream']}" if tag else ""
+        if tag and (tag["part"] == "P" or key in self._partial):
+            yield from self._piece(text, number, tag, key, base)
         elif text.startswith("{", found.end) and (
             record := collected.read(text, found.end, found, self._memory)
         ):
@@ -156,10 +158,9 @@ class Peeler:
         return replace(found, end=prefix.end, prefix=prefix, stamp=stamp)
 
     def _piece(
-        self, text: str, number: int, tag: re.Match[str], found: Chain, base: Chain | None
+        self, text: str, number: int, tag: re.Match[str], key: str, base: Chain | None
     ) -> Iterator[Line]:
         """Join the pieces that a container runtime made of a long line."""
-        key = f"{found.speaker.label} {tag['stream']}"
         whole = f"{text[: tag.start('part')]}F{text[tag.end('part') :]}"
         partial = tag["part"] == "P"
         yield from self._joined(key, whole, text[tag.end() :], number, base, partial=partial)
