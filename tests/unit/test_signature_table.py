@@ -206,9 +206,10 @@ def test_row_is_filled_in(row: Signature) -> None:
 
 
 def seconds(pattern: re.Pattern[str], text: str) -> float:
-    start = time.perf_counter()
+    """Time of this thread alone, so that a busy machine does not count."""
+    start = time.thread_time()
     pattern.search(text)
-    return time.perf_counter() - start
+    return time.thread_time() - start
 
 
 def adversaries(sample: str) -> list[str]:
