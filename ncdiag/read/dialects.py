@@ -14,6 +14,7 @@ from ncdiag.read.nccl.reader import NcclReader
 from ncdiag.read.nccl_tests.table import TableReader
 from ncdiag.read.ras.json_lines import RasJsonReader
 from ncdiag.read.ras.text import RasTextReader
+from ncdiag.read.ray_deaths import RayDeathReader
 from ncdiag.read.recall import Recall
 from ncdiag.read.signatures.reader import SignatureReader
 from ncdiag.read.signatures.table import TABLE
@@ -34,6 +35,7 @@ def line_readers() -> list[LineReader]:
         ElasticReader(),
         TracebackReader(),
         MpiEndReader(),
+        RayDeathReader(),
         Mlx5DumpReader(),
         KernelBlockReader(),
         KindReader(),

@@ -10,6 +10,7 @@ from ncdiag.read.kinds import KindReader
 from ncdiag.read.line import LineReader
 from ncdiag.read.mpi_ends import MpiEndReader
 from ncdiag.read.peel import Peeler
+from ncdiag.read.ray_deaths import RayDeathReader
 
 
 def read(reader: LineReader, text: str | bytes) -> list[Event]:
@@ -125,6 +126,25 @@ def test_block_that_never_ends_is_given_up() -> None:
     assert not reader.open
 
 
+DEATH = (
+    "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n"
+    "\tclass_name: Trainer\n\tactor_id: 0a0b\n\tpid: 812\n\tnamespace: n\n\tip: 10.4.4.3\n"
+)
+
+
+def test_actor_of_ray_that_died() -> None:
+    reader = RayDeathReader()
+    (event,) = read(reader, DEATH + "step\n" * 9)
+    assert (event.class_name, event.attributes) == ("process_died", {"pid": "812"})
+    assert event.details == {"host": "10.4.4.3"}
+    assert reader.kinds == {"ray"}
+    assert not reader.open
+
+
+def test_actor_of_ray_without_fields_is_left_to_its_row() -> None:
+    assert read(RayDeathReader(), DEATH.split("\n", maxsplit=1)[0]) == []
+
+
 @pytest.mark.parametrize(
     ("line", "kinds"),
     [
@@ -146,9 +166,9 @@ def test_kind_of_a_line(line: str, kinds: set[str]) -> None:
     assert reader.learned == len(kinds)
 
 
-@pytest.mark.parametrize("kind", [KernelBlockReader, MpiEndReader, KindReader])
+@pytest.mark.parametrize("kind", [KernelBlockReader, MpiEndReader, RayDeathReader])
 def test_logs_cut_anywhere(kind: type[LineReader]) -> None:
-    raw = (GONE + "\n" + hydra("EXIT CODE: 9")).encode()
+    raw = (GONE + "\n" + hydra("EXIT CODE: 9") + DEATH).encode()
     for cut in range(len(raw)):
         read(kind(), raw[:cut])
         read(kind(), raw[cut:])

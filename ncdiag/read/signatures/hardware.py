@@ -131,6 +131,8 @@ _PCIE_ROWS: tuple[Signature, ...] = (
         ),
         sample="pcieport 0000:5d:01.0: AER: device recovery failed",
         near_miss="pcieport 0000:5d:01.0: AER: device recovery successful",
+        role=Role.CONSEQUENCE,
+        severity=Severity.INFO,
     ),
     _pcie(
         name="dpc",

@@ -22,7 +22,7 @@ _CANCELLED = (
 )
 _WORKER = (
     ("pid", re.compile(r"Worker PID: (\d{1,10})|\bpid=(\d{1,10})")),
-    ("d_address", re.compile(r"Worker IP address: ([\w.:]{1,64})|\bip=([\w.:]{1,64})")),
+    ("d_host", re.compile(r"Worker IP address: ([\w.:]{1,64})|\bip=([\w.:]{1,64})")),
 )
 
 
