@@ -6,12 +6,15 @@ from ncdiag.model.log import Event
 
 # More different events than these tell an operator nothing: the rest raises the count of one that
 # is kept, the first of its form from the same process, or else the first of its form.
-PER_PROCESS = 16
+PER_PROCESS = 32
+PER_STRANGER = 200
 PER_FORM = 500
 IN_ALL = 4_000
 # What each form may still keep when all together have reached their limit.
 _RESERVE = 100
 _TEXT_LIMIT = 4_096
+# The process of messages that do not tell whose they are: it may be many.
+NAMELESS = "None:None"
 
 
 class EventLog:
@@ -50,7 +53,8 @@ class EventLog:
         if alike is None:
             return None
         full = len(alike) >= PER_FORM or (len(alike) >= _RESERVE and len(self._events) >= IN_ALL)
-        if full or (own and len(own) >= PER_PROCESS):
+        most = PER_STRANGER if process == NAMELESS else PER_PROCESS
+        if full or (own and len(own) >= most):
             return own[0] if own else alike[0]
         return None
 

@@ -56,31 +56,51 @@ class LogReader:
 
     def take(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> None:
         """Read a line without its line end; ``hits`` are the needles it contains."""
-        parts = self._plain.parts(raw) if self._brief and hits and not self.open else None
-        if parts is not None and parts.voice.known:
-            if self._recall.counts(parts, raw, number, hits):
-                return
-            if self._recall.floods(raw, number, hits):
-                return
-            if not parts.voice.wrapper and not self._pending:
-                line = parts.line(self._path, number)
-                self._hand_on(line, hits)
-                self._recall.learn(parts, line, hits)
-                return
-        elif self._brief and hits and not self.open and self._recall.floods(raw, number, hits):
-            return
+        if self._brief and hits and not self.open:
+            if not self._told_already(raw, number, hits):
+                self._read_in_full(raw, number, hits)
+        else:
+            self._feed(raw, number, hits)
+
+    def _told_already(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> bool:
+        """Count a line that says nothing new, or read it the short way."""
+        parts = self._plain.parts(raw)
+        if parts is None:
+            known = self._recall.repeats(raw, number, hits)
+        else:
+            known = parts.voice.known and self._recall.counts(parts, raw, number, hits)
+        if known or self._recall.floods(raw, number, hits):
+            return True
+        if parts is None or not parts.voice.known or parts.voice.wrapper or self._pending:
+            return False
+        line = parts.line(self._path, number)
+        self._hand_on(line, hits)
+        self._recall.learn(parts, line, hits)
+        return True
+
+    def _read_in_full(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> None:
+        """Read a line, and remember what lines like it are."""
         self._pending[number] = (raw, hits)
         lines = list(self._peeler.feed(raw, number))
+        began = self._pending.get(lines[0].place.line) if lines else None
+        self._hand_all_on(lines, number)
+        if began is None or lines[-1].place.line != lines[0].place.line:
+            return
+        parts = self._plain.parts(began[0])
+        if parts is None:
+            self._recall.meet(began[0], lines, began[1])
+        elif len(lines) == 1:
+            self._recall.learn(parts, lines[0], began[1])
+
+    def _feed(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> None:
+        self._pending[number] = (raw, hits)
+        self._hand_all_on(list(self._peeler.feed(raw, number)), number)
+
+    def _hand_all_on(self, lines: Sequence[Line], number: int) -> None:
         for line in lines:
             self._hand_on(line, self._hits(line))
         if lines and lines[-1].place.line == number:
             self._pending.clear()
-            if parts is not None and len(lines) == 1:
-                self._recall.learn(parts, lines[0], hits)
-
-    def edge(self) -> None:
-        """From here on every line is read in full: the input ends soon."""
-        self._brief = False
 
     def finish(self) -> LogEvidence:
         """All that was read; called once, after the last line."""

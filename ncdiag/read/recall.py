@@ -4,11 +4,12 @@ A failing job prints the same few messages millions of times. A line is known wh
 process and level are, and each signature that matches it captured the same values before.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from ncdiag.model.finding import FindingClass
-from ncdiag.model.log import Event, Place
-from ncdiag.read.events import EventLog
+from ncdiag.model.log import NOBODY, Event, Place
+from ncdiag.read.events import NAMELESS, EventLog
 from ncdiag.read.line import Line
 from ncdiag.read.plain import PlainLine
 from ncdiag.read.signatures.reader import match
@@ -21,6 +22,8 @@ _MOST_KNOWN = 50_000
 # for each rank of a job may say there where it is.
 _FLOOD = 1_000
 _FLOOD_OF_FACTS = 8_000
+
+_NUMBERS = re.compile(r"\d+")
 
 _Key = tuple[object, ...]
 
@@ -35,6 +38,11 @@ class _Tally:
         self.count = 0
         self.number = 0
         self.raw = b""
+
+
+def _nameless(row: Signature, text: str, found: re.Match[str]) -> _Key:
+    """A line by what it says: of what stands before it, the kind of wrapper."""
+    return row.name, _NUMBERS.sub("0", text[: found.start()]), found.groups()
 
 
 class _Flood:
@@ -60,6 +68,8 @@ class Recall:
         # What a signature's captures were in a line of this process; None: it refused them.
         self._known: dict[_Key, _Tally | None] = {}
         self._tallies: dict[int, _Tally] = {}
+        self._nameless: dict[_Key, _Tally] = {}
+        self._wrappers: set[_Key] = set()
         self._floods: dict[tuple[bytes, ...], _Flood] = {}
         self._latest = (b"", -1)
 
@@ -84,6 +94,44 @@ class Recall:
                 tally.raw = raw
         self._latest = raw, number
         return True
+
+    def repeats(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> bool:
+        """Whether a line that names nobody says what such lines said before; it is counted then."""
+        rows = self._plans.get(hits)
+        if not rows:
+            return False
+        text = raw.decode(errors="replace")
+        for row in rows:
+            if found := row.pattern.search(text):
+                key = _nameless(row, text, found)
+                tally = self._nameless.get(key)
+                if tally is None and key[:2] in self._wrappers:
+                    full = self._events.full(row.name, NAMELESS)
+                    tally = self._tally(full) if full else None
+                if tally is not None:
+                    tally.count += 1
+                    tally.number, tally.raw = number, raw
+                return tally is not None
+        return False
+
+    def meet(self, raw: bytes, lines: Sequence[Line], hits: tuple[bytes, ...]) -> None:
+        """Remember what a line turned out to be that was not plain, if it named nobody."""
+        if hits not in self._plans:
+            self._plans[hits] = self._plan(hits)
+        named = any(line.speaker != NOBODY or line.repeats for line in lines)
+        if named or len(self._nameless) >= _MOST_KNOWN:
+            return
+        text = raw.decode(errors="replace")
+        for row in self._plans[hits] or ():
+            if found := row.pattern.search(text):
+                told = row.pattern.search(lines[-1].text)
+                event = match(row, lines[-1])
+                if event and told and told.groups() == found.groups():
+                    kept = self._tally(self._events.kept(event))
+                    key = _nameless(row, text, found)
+                    self._nameless[key] = kept
+                    self._wrappers.add(key[:2])
+                return
 
     def floods(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> bool:
         """Whether the line is one too many of its kind; it is counted then.
