@@ -15,7 +15,7 @@ _BY_RESULT = {
     6: C.REMOTE_ERROR,
 }
 # The outermost frames: a chain that ends there was returned to the caller.
-_CALLERS = ("group.cc", "init.cc", "enqueue.cc", "proxy.cc")
+_CALLERS = ("group.cc", "init.cc", "enqueue.cc")
 
 
 def unexplained(case: Case) -> list[Draft]:
@@ -38,5 +38,17 @@ def _returned(process: NcclProcess, case: Case) -> int | None:
     file, _, result = process.chain[-1]
     if file.rsplit("/", 1)[-1] not in _CALLERS:
         return None
-    # A start-up that goes on anywhere has done without what failed.
-    return None if case.later_progress(process.chain_place) else result
+    return None if _did_without(process, case) else result
+
+
+def _did_without(process: NcclProcess, case: Case) -> bool:
+    """Whether the job went on without what failed, or had ended when it did.
+
+    A start-up that goes on anywhere has done without; connections that close at a regular end
+    leave such chains, too.
+    """
+    tests = case.evidence.benchmarks
+    over = any(c.ended and not c.aborted for c in process.communicators)
+    finished = bool(tests) and all(test.complete for test in tests)
+    place = process.chain_place
+    return over or finished or (place is not None and case.later_progress(place))

@@ -57,7 +57,8 @@ def _sentence(draft: Draft) -> str:
     suspects = [suspect.name for suspect in draft.suspects]
     whom = f", pointing at {listed(suspects)}" if suspects else ""
     times = f" ({draft.count} times)" if draft.count > 1 else ""
-    return f"{when}{draft.class_.replace('_', ' ')}{times}{whom}."
+    seen = f": {draft.first.text}" if draft.derived else ""
+    return f"{when}{draft.class_.replace('_', ' ')}{times}{whom}{seen}."
 
 
 def _echoed(drafts: Iterable[Draft]) -> list[str]:

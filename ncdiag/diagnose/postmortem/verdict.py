@@ -39,7 +39,15 @@ def missing(case: Case) -> bool:
     unread = any(given.error or given.truncated for given in evidence.inputs)
     tests = any(not benchmark.complete for benchmark in evidence.benchmarks)
     reports = any(not report.complete for report in evidence.ras)
-    return unread or tests or reports or _starting(case)
+    return unread or tests or reports or _starting(case) or _broken_off(evidence)
+
+
+def _broken_off(evidence: LogEvidence) -> bool:
+    """Whether a call failed in a start-up of which no step is known to have completed."""
+    failed = any(process.chain for process in evidence.processes)
+    states = [state for process in evidence.processes for state in process.communicators]
+    went_on = any(s.completed or s.progressed or s.last_call for s in states)
+    return failed and not went_on and not any(b.rows for b in evidence.benchmarks)
 
 
 def _starting(case: Case) -> bool:
