@@ -23,7 +23,8 @@ class LogReader:
 
     ``needles`` are what some reader wants to see the lines of; ``facts`` likewise, but worth less
     once they repeat what is known. While ``open``, the next line is wanted whatever it contains.
-    ``learned`` counts facts that were new, ``starts`` the communicators that started.
+    ``learned`` counts facts that were new, ``starts`` the communicators that started. Of lines
+    whose needles are ``muted`` not each one need be read.
     """
 
     def __init__(self, path: str, *, brief: bool = False) -> None:
@@ -42,6 +43,7 @@ class LogReader:
         self._brief = brief
         self._plain = PlainLines()
         self._recall = recall(self._readers)
+        self.muted = self._recall.muted
         self._plans: dict[Sequence[bytes], list[LineReader]] = {}
         self._open: list[LineReader] = []
         self._pending: dict[int, tuple[bytes, tuple[bytes, ...]]] = {}

@@ -21,6 +21,7 @@ _MOST_KNOWN = 50_000
 # So many lines of a kind are read in full at least; more where others than signatures read them,
 # for each rank of a job may say there where it is.
 _FLOOD = 1_000
+_MUTED_AFTER = 1_000
 _FLOOD_OF_FACTS = 8_000
 
 _NUMBERS = re.compile(r"\d+")
@@ -43,6 +44,20 @@ class _Tally:
 def _nameless(row: Signature, text: str, found: re.Match[str]) -> _Key:
     """A line by what it says: of what stands before it, the kind of wrapper."""
     return row.name, _NUMBERS.sub("0", text[: found.start()]), found.groups()
+
+
+class Mute:
+    """Lines of which only each eighth need be looked at: no event of their forms is kept any more.
+
+    ``skipped`` counts those not looked at since the last one that was.
+    """
+
+    __slots__ = ("seen", "skipped")
+    MOST = 7
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self.skipped = 0
 
 
 class _Flood:
@@ -69,6 +84,8 @@ class Recall:
         self._known: dict[_Key, _Tally | None] = {}
         self._tallies: dict[int, _Tally] = {}
         self._nameless: dict[_Key, _Tally] = {}
+        self.muted: dict[tuple[bytes, ...], Mute] = {}
+        self._mutes: dict[tuple[bytes, ...], Mute] = {}
         self._wrappers: set[_Key] = set()
         self._floods: dict[tuple[bytes, ...], _Flood] = {}
         self._latest = (b"", -1)
@@ -87,12 +104,21 @@ class Recall:
         tallies = self._look(rows, line, None)
         if tallies is None:
             return False
+        mute = self._mutes.get(hits)
+        if mute is None:
+            mute = self._mutes[hits] = Mute()
         if self._latest != (raw, number - 1):  # else a collector wrote the line again
             for tally in tallies:
-                tally.count += 1
+                tally.count += 1 + mute.skipped
                 tally.number = number
                 tally.raw = raw
         self._latest = raw, number
+        mute.skipped = 0
+        mute.seen += 1
+        if mute.seen == _MUTED_AFTER:
+            mute.seen = 0
+            if all(self._events.full(row.name, "") for row in rows):
+                self.muted[hits] = mute
         return True
 
     def repeats(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> bool:
@@ -204,7 +230,7 @@ class Recall:
                 tally = self._known[key]
             elif line is not None:
                 tally = self._meet(row, line, key)
-            elif row.refine is None and (full := self._full(row.name, plain)):
+            elif full := self._full(row.name, plain):
                 tally = self._tally(full)
             else:
                 return None
