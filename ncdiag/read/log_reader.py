@@ -14,6 +14,8 @@ _HOST_ORIGINS = frozenset({"kernel", "syslog", "journald", "pdsh", "fabric-manag
 _START = b"Init START"
 _TAIL = 16
 _MOST_PLANS = 4096
+# How often a new voice is tried to be known, before its lines may be part of a flood.
+_TRIES = 4
 _TIMED = re.compile(rb"\d\d:\d\d:\d\d")
 _FARTHEST_TIME = 400
 
@@ -69,8 +71,13 @@ class LogReader:
         parts = self._plain.parts(raw)
         if parts is None:
             known = self._recall.repeats(raw, number, hits)
+        elif parts.voice.known:
+            known = self._recall.counts(parts, raw, number, hits)
         else:
-            known = parts.voice.known and self._recall.counts(parts, raw, number, hits)
+            parts.voice.tries += 1
+            if parts.voice.tries <= _TRIES:
+                return False
+            known = False
         if known or self._recall.floods(raw, number, hits):
             return True
         if parts is None or not parts.voice.known or parts.voice.wrapper or self._pending:

@@ -30,10 +30,20 @@ class Voice:
     """Who speaks, at which level and from where in the source, behind which wrappers.
 
     ``wrapper`` is what stands before the library's prefix, its time as ``T``. ``known`` means that
-    such a line was read in full before. Each voice exists once, so that it may be part of a key.
+    such a line was read in full before, ``tries`` counts the attempts. Each voice exists once, so that it may be part of a key.
     """
 
-    __slots__ = ("device", "function", "host", "known", "level", "location", "pid", "wrapper")
+    __slots__ = (
+        "device",
+        "function",
+        "host",
+        "known",
+        "level",
+        "location",
+        "pid",
+        "tries",
+        "wrapper",
+    )
 
     def __init__(self, parts: tuple[str | None, ...], wrapper: str, level: str) -> None:
         host, pid, self.device, self.location, self.function = parts
@@ -41,6 +51,7 @@ class Voice:
         self.wrapper = wrapper
         self.level = level
         self.known = False
+        self.tries = 0
 
 
 class PlainLine(NamedTuple):
