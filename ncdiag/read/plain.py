@@ -30,7 +30,8 @@ class Voice:
     """Who speaks, at which level and from where in the source, behind which wrappers.
 
     ``wrapper`` is what stands before the library's prefix, its time as ``T``. ``known`` means that
-    such a line was read in full before, ``tries`` counts the attempts. Each voice exists once, so that it may be part of a key.
+    such a line was read in full before, ``tries`` counts the attempts. Each voice exists once, so
+    that it may be part of a key.
     """
 
     __slots__ = (

@@ -18,10 +18,10 @@ MESSAGES = (
         "c{h}:{p}:9 [0] misc/socket.cc:51 NCCL WARN socketProgress: Connection closed by remote peer"
         " c9<4{p}>"
     ),
-    "[2026-02-03 04:05:{s:02d}] c{h}:{p}:9 [1] NCCL WARN Cuda failure 'unspecified launch failure'",
+    "[2026-02-03 04:05:{s:02d}] c{h}:{p}:9 [1] NCCL WARN Cuda failure 'launch failure'",
     (
-        "{h}: c{h}:{p}:9 [0] NCCL WARN Duplicate GPU detected : rank 3 and rank {h} both on CUDA"
-        " device 4b000"
+        "{h}: c{h}:{p}:9 [0] NCCL WARN Duplicate GPU detected : rank 3 and rank {h} both on"
+        " CUDA device 4b000"
     ),
     "c{h}:{p}:9 [0] NCCL INFO bootstrap.cc:7{h} -> 2",
     "[ 7{s}.120000] NVRM: Xid (PCI:0000:4b:00): 79, pid=1{h}, GPU has fallen off the bus.",
