@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ncdiag.diagnose.postmortem.hosts import HostBook
+from ncdiag.diagnose.postmortem.ranks import world_rank
 from ncdiag.diagnose.postmortem.timeline import Timeline
 from ncdiag.model.log import CommunicatorState, LogEvidence, NcclProcess, Place, Speaker
 
@@ -45,14 +46,6 @@ class Case:
             rows = (row.place for b in self.evidence.benchmarks for row in b.rows)
             steps += [row for row in rows if row]
         return any(self.timeline.before(place, step) for step in steps)
-
-
-def world_rank(process: NcclProcess) -> int | None:
-    """The rank of a process whose only communicator was not split from another."""
-    known = {
-        (c.rank, c.ranks) for c in process.communicators if c.parent is None and c.rank is not None
-    }
-    return next(iter(known))[0] if len(known) == 1 else None
 
 
 def _steps(process: NcclProcess) -> list[Place]:

@@ -151,7 +151,7 @@ RULES = MappingProxyType(
         C.CUDA_INVALID_DEVICE: _setting("CUDA_VISIBLE_DEVICES", _HOST),
         C.PEER_MAPPING_EXHAUSTED: _setting("GPUs per process", _HOST),
         C.DUPLICATE_GPU: _setting("local rank to device mapping", _HOST),
-        C.P2P_DISABLED: ClassRule(_W, _D, _TIME, _YES, (_GPU, _HOST), 0.8, Fold.HOST),
+        C.P2P_DISABLED: ClassRule(_W, _D, _CALL, _YES, (_GPU, _HOST), 0.8, Fold.HOST),
         C.SHM_NO_SPACE: _setting("--shm-size", _HOST, base=0.9),
         C.NVLS_MULTICAST_FAILED: _call(_AGAIN, _HOST),
         C.MNNVL_FAILED: _call(_AGAIN, _HOST),

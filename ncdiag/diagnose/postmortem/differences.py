@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from ncdiag.diagnose.postmortem.case import Case, world_rank
+from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.draft import Draft, derived
+from ncdiag.diagnose.postmortem.ranks import hosts_of_ranks
 from ncdiag.diagnose.postmortem.speech import listed, plural
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.log import LogEvidence, NcclProcess, Place
@@ -155,9 +156,8 @@ def _fewer_devices(case: Case) -> Draft | None:
                 f"{plural(len(fewer), 'rank')} with fewer than {most} network devices",
                 ranks=sorted(fewer),
             )
-            ranks = {case.rank_of(p.speaker): p.host for p in case.evidence.processes}
-            ranks |= {world_rank(p): p.host for p in case.evidence.processes}
-            draft.also_hosts += sorted({ranks[r] for r in fewer if r in ranks})
+            hosts = hosts_of_ranks(case.evidence)
+            draft.also_hosts += sorted({hosts[rank] for rank in fewer if rank in hosts})
             return draft
     return None
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from ncdiag.diagnose.postmortem.names import same_host, short
+from ncdiag.diagnose.postmortem.ranks import hosts_of_ranks
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.log import Event, LogEvidence, Speaker
 
@@ -28,6 +29,7 @@ class HostBook:
     def __init__(self, evidence: LogEvidence, names: Mapping[str, str] | None = None) -> None:
         self._given = dict(names or {})
         self._known = list(dict.fromkeys([*_spoken_hosts(evidence), *_named_hosts(evidence)]))
+        self._of_rank = hosts_of_ranks(evidence)
         self._owner: dict[str, str | None] = {}
         for process in evidence.processes:
             for address in process.addresses:
@@ -69,8 +71,13 @@ class HostBook:
         return same_host(self.resolve(name), self.resolve(other))
 
     def of_speaker(self, speaker: Speaker) -> str | None:
-        """The host that speaks; an address counts as a name where no better one is given."""
+        """The host that speaks; an address counts as a name where no better one is given.
+
+        A line that proves only its rank is of the host on which that rank is known to be.
+        """
         name = speaker.host or speaker.address
+        if name is None and speaker.rank is not None:
+            name = self._of_rank.get(speaker.rank)
         return self.resolve(name) if name else None
 
     def of_event(self, event: Event) -> str | None:

@@ -31,6 +31,16 @@ _SHARED_WHEN_SEVERAL = frozenset(
         C.TORCH_WATCHDOG_STUCK,
     }
 )
+_ENDINGS = frozenset(
+    {
+        C.APPLICATION_EXCEPTION,
+        C.CUDA_OUT_OF_MEMORY,
+        C.ELASTIC_WORKER_FAILED,
+        C.OOM_KILL,
+        C.PROCESS_CRASH,
+        C.PROCESS_DIED,
+    }
+)
 _POINTING = frozenset({C.BOOTSTRAP_CONNECT_FAILED, C.SOCKET_ERROR, C.OFI_COMPLETION_ERROR})
 _UNREACHABLE = ("no route", "timed out", "host is down", "unreachable")
 
@@ -125,13 +135,21 @@ def _by_transfers(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
     convicting = [event for event in draft.accusing if status_of(event) in CONVICTING]
     host = tally(convicting, case).convicted()
     if host:
-        return [host]
+        return [] if _ended_somewhere(drafts, case) else [host]
     own = [e for e in draft.accusing if status_of(e) in LOCAL_MEMORY | LOCAL_ADAPTER]
     hosts = hosts_of(own, case)
     if len(hosts) != 1:
         return []
     agreed = _kernel_agrees(draft, hosts[0], drafts, case)
     return hosts if agreed or spread(own) > AGAIN_AFTER_S else []
+
+
+def _ended_somewhere(drafts: Drafts, case: Case) -> bool:
+    """Whether a process ended by itself, nobody knows where: perhaps that is why all wait."""
+    return any(
+        draft.root and draft.class_ in _ENDINGS and not hosts_of(draft.accusing, case)
+        for draft in drafts
+    )
 
 
 def _by_peers(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
@@ -146,7 +164,7 @@ def _by_peers(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
         unreached = draft.accusing
     host = tally(unreached, case).convicted()
     if host:
-        return [host]
+        return [] if _ended_somewhere(drafts, case) else [host]
     return _repeated(draft, drafts, case) if draft.class_ is C.OFI_COMPLETION_ERROR else []
 
 

@@ -65,9 +65,18 @@ def local_hardware(draft: Draft, drafts: list[Draft], case: Case) -> Draft | Non
     for other in drafts:
         if other is draft or not other.root or not _fits(draft.class_, other.class_):
             continue
-        if _plausible(other, draft) and _concerned(draft, other, case):
+        if not _plausible(other, draft):
+            continue
+        if _concerned(draft, other, case) or _pasted_beside(draft, other, case):
             return other
     return None
+
+
+def _pasted_beside(draft: Draft, fault: Draft, case: Case) -> bool:
+    """Whether a kernel log without a host stands in the same input: it is put there for that."""
+    if any(case.hosts.of_event(event) for event in fault.accusing):
+        return False
+    return all(event.place.path == fault.first.place.path for event in draft.accusing)
 
 
 def _fits(call: C, fault: C) -> bool:

@@ -60,3 +60,12 @@ def test_a_gid_belongs_to_the_host_that_printed_it_as_its_own(bench: Any) -> Non
 def test_the_host_that_a_message_is_about_goes_before_the_one_that_speaks(bench: Any) -> None:
     event = bench.event("process_died", "login1", details={"host": "n7"}, exitcode="137")
     assert book(events=[event]).of_event(event) == "n7"
+
+
+def test_a_line_that_proves_only_its_rank_is_of_the_host_of_that_rank(bench: Any) -> None:
+    event = bench.event("application_exception", rank=3, exception="KeyError")
+    state = bench.communicator(3, 8, completed=True)
+    hosts = book(bench.process("n2", communicators=[state]), events=[event])
+    assert hosts.of_event(event) == "n2"
+    two = [bench.process(host, communicators=[state]) for host in ("n2", "n5")]
+    assert book(*two, events=[event]).of_event(event) is None

@@ -249,3 +249,17 @@ def test_port_errors_on_most_of_several_hosts_are_the_switch_they_share(
         bench.event("ib_port_error", host, pid=str(pid)) for host in "abcd" for pid in range(2)
     ]
     assert not names.isolated(post(*events))
+
+
+def test_nobody_is_convicted_while_a_process_ended_nobody_knows_where(
+    bench: Any, post: Any, names: Any
+) -> None:
+    died = bench.event("process_died", exitcode="-9")
+    placed = bench.event("process_died", "z", exitcode="-9")
+    waiting = [
+        bench.event("ib_completion_error", host, pid="1", peer="10.0.0.9", status="12")
+        for host in "ab"
+    ]
+    assert names.isolated(post(*waiting)) == ["10.0.0.9"]
+    assert not names.isolated(post(died, *waiting))
+    assert names.isolated(post(placed, *waiting)) == ["10.0.0.9"]

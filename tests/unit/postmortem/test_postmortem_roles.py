@@ -366,3 +366,23 @@ def test_what_another_input_tells_is_not_taken_for_the_same_process(
         bench.event("application_exception", exception="KeyError", path="b.log"),
     )
     assert names.roots(answer)[0] == "application_exception"
+
+
+def test_a_kernel_log_without_a_host_belongs_to_the_log_it_stands_in(
+    bench: Any, post: Any, names: Any
+) -> None:
+    fault = bench.event("gpu_memory_error", xid="48", pci="0000:1b:00")
+    failed = bench.event("cuda_error", rank=3, error="uncorrectable ECC error encountered")
+    assert names.roots(post(fault, failed)) == ["gpu_memory_error"]
+    elsewhere = bench.event("cuda_error", "a", pid="3", error="unknown error", path="b.log")
+    assert names.roots(post(fault, elsewhere)) == ["gpu_memory_error", "cuda_error"]
+
+
+def test_a_link_that_is_off_is_more_exact_than_an_internal_error(
+    bench: Any, post: Any, names: Any
+) -> None:
+    answer = post(
+        bench.event("p2p_disabled", "a", pid="1", gpus="1 and 0", role="root"),
+        bench.event("internal_error", "a", pid="1"),
+    )
+    assert names.roots(answer) == ["p2p_disabled"]

@@ -1,0 +1,30 @@
+"""Which rank a process is, and where, as far as lines prove it."""
+
+from collections.abc import Iterator
+
+from ncdiag.model.log import LogEvidence, NcclProcess
+
+
+def world_rank(process: NcclProcess) -> int | None:
+    """The rank of a process whose only communicator was not split from another."""
+    known = {
+        (c.rank, c.ranks) for c in process.communicators if c.parent is None and c.rank is not None
+    }
+    return next(iter(known))[0] if len(known) == 1 else None
+
+
+def hosts_of_ranks(evidence: LogEvidence) -> dict[int, str]:
+    """The host of each rank; a rank that two hosts claim, as of two runs, has none."""
+    claimed: dict[int, set[str]] = {}
+    for rank, host in _claims(evidence):
+        claimed.setdefault(rank, set()).add(host)
+    return {rank: next(iter(hosts)) for rank, hosts in claimed.items() if len(hosts) == 1}
+
+
+def _claims(evidence: LogEvidence) -> Iterator[tuple[int, str]]:
+    for process in evidence.processes:
+        rank = world_rank(process)
+        if rank is not None:
+            yield rank, process.host
+    for benchmark in evidence.benchmarks:
+        yield from ((entry.rank, entry.host) for entry in benchmark.ranks)
