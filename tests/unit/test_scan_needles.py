@@ -13,7 +13,7 @@ ORDINARY = [
     "n1:40:41 [0] NCCL INFO Connected all rings, use ring PXN 0 GDR 1",
     "n1:40:41 [0] NCCL INFO Connected all trees",
     "n1:40:41 [0] NCCL INFO threadThresholds 8/8/64 | 16/8/64 | 512 | 512",
-    "n1:40:41 [0] NCCL INFO 24 coll channels, 24 collnet channels, 16 nvls channels, 32 p2p channels",
+    "n1:40:41 [0] NCCL INFO 24 coll channels, 24 collnet channels, 16 nvls channels",
     "n1:40:41 [0] NCCL INFO comm 0x7f00 rank 0 nRanks 16 nNodes 2 localRanks 8 localRank 0 MNNVL 0",
     "n1:40:41 [0] NCCL INFO NVLS multicast support is available on dev 0 (NVLS_NCHANNELS 16)",
     "n1:40:41 [0] NCCL INFO Setting affinity for GPU 0 to ff,ffffffff",

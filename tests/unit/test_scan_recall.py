@@ -15,8 +15,8 @@ from ncdiag.read.selection import Selection
 MESSAGES = (
     "c{h}:{p}:9 [0] NCCL WARN Cuda failure 2 'out of memory'",
     (
-        "c{h}:{p}:9 [0] misc/socket.cc:51 NCCL WARN socketProgress: Connection closed by remote peer"
-        " c9<4{p}>"
+        "c{h}:{p}:9 [0] misc/socket.cc:51 NCCL WARN socketProgress: Connection closed by remote"
+        " peer c9<4{p}>"
     ),
     "[2026-02-03 04:05:{s:02d}] c{h}:{p}:9 [1] NCCL WARN Cuda failure 'launch failure'",
     (
