@@ -41,6 +41,14 @@ class _Tally:
         self.raw = b""
 
 
+def _accepts(row: Signature, found: re.Match[str], plain: PlainLine) -> bool:
+    """Whether what the signature captured is what it means."""
+    if row.refine is None:
+        return True
+    values = {name: value for name, value in found.groupdict().items() if value}
+    return row.refine({**values, **row.constants}, plain.line("", 0)) is not None
+
+
 def _nameless(row: Signature, text: str, found: re.Match[str]) -> _Key:
     """A line by what it says: of what stands before it, the kind of wrapper."""
     return row.name, _NUMBERS.sub("0", text[: found.start()]), found.groups()
@@ -173,12 +181,15 @@ class Recall:
             return False
         text = raw.decode(errors="replace")
         for row in flood.rows:
-            full = self._events.full(row.name, "") if row.pattern.search(text) else None
-            if full is not None:
-                tally = self._tally(full)
-                tally.count += 1
-                tally.number, tally.raw = number, raw
-                return True
+            if not row.pattern.search(text):
+                continue
+            full = self._events.full(row.name, "")
+            if full is None or row.refine is not None:
+                return False
+            tally = self._tally(full)
+            tally.count += 1
+            tally.number, tally.raw = number, raw
+            return True
         return False
 
     def learn(self, plain: PlainLine, line: Line, hits: tuple[bytes, ...]) -> None:
@@ -231,7 +242,7 @@ class Recall:
             elif line is not None:
                 tally = self._meet(row, line, key)
             elif full := self._full(row.name, plain):
-                tally = self._tally(full)
+                tally = self._tally(full) if _accepts(row, found, plain) else None
             else:
                 return None
             if tally is not None:

@@ -91,3 +91,16 @@ def test_any_cut_and_any_bytes_are_read(parts: list[str], data: st.DataObject) -
         for block in blocks(io.BytesIO(text[:cut] + noise + text[cut:])):
             selection.read(block)
         reader.finish()
+
+
+def test_a_flood_hides_no_message_of_another_class() -> None:
+    form = (
+        "c{h}:71:9 [0] NCCL WARN NET/IB : Got completion from peer 10.9.8.7<4000> with status={s}"
+        " opcode=0 len=0 vendor err 129 (Recv)\n-\n"
+    )
+    flood = "".join(form.format(h=n % 700, s=5) for n in range(6000))
+    evidence = read(FILLER + flood + form.format(h=3, s=12) + flood + FILLER, brief=True)
+    counts: dict[str, int] = {}
+    for event in evidence.events:
+        counts[event.class_name] = counts.get(event.class_name, 0) + event.count
+    assert counts == {"ib_flush_error": 12_000, "ib_completion_error": 1}
