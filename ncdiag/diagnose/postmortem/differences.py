@@ -167,10 +167,12 @@ def _slow_nic(case: Case) -> Draft | None:
     speeds: dict[str, dict[str, str]] = {}
     for process in case.evidence.processes:
         for nic, speed in process.nic_speeds_mbit_per_s.items():
+            if not speed.isdecimal():
+                continue
             speeds.setdefault(nic, {})[case.hosts.resolve(process.host)] = speed
     for nic, hosts in speeds.items():
         usual, count = Counter(hosts.values()).most_common(1)[0]
-        slow = sorted(h for h, s in hosts.items() if s.isdigit() and int(s) < int(usual or 0))
+        slow = sorted(h for h, s in hosts.items() if int(s) < int(usual))
         if slow and len(hosts) > 2 and 2 * count > len(hosts):
             place = _place(_by_host(case)[slow[0]])
             text = f"{nic} runs at {hosts[slow[0]]} Mbit/s on {slow[0]}, at {usual} elsewhere"

@@ -55,6 +55,8 @@ def isolate(drafts: Drafts, case: Case) -> list[Isolation]:
             for host in _hosts(draft, drafts, case):
                 draft.isolate[host] = _because(draft, host)
         for host, because in draft.isolate.items():
+            if not host:
+                continue
             entry = Isolation(host=host, confidence=round(draft.confidence, 2), because=because)
             if host not in found or found[host].confidence < entry.confidence:
                 found[host] = entry

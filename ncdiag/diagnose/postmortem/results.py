@@ -60,7 +60,7 @@ def _number(value: float) -> str:
 
 
 def _hosts(benchmark: Benchmark, case: Case) -> set[str]:
-    return {case.hosts.resolve(rank.host) for rank in benchmark.ranks}
+    return {case.hosts.resolve(rank.host) for rank in benchmark.ranks if rank.host}
 
 
 def _single_rank(benchmarks: Sequence[Benchmark]) -> Draft | None:

@@ -1,6 +1,6 @@
 """Whatever the readers hand over, there is an answer that keeps the contract."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncdiag.diagnose.postmortem import diagnose
@@ -170,6 +170,7 @@ EVIDENCE = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(EVIDENCE)
 def test_any_evidence_has_an_answer_that_keeps_the_contract(evidence: LogEvidence) -> None:
     answer = diagnose(evidence, {"10.0.0.1": "n7"})
@@ -181,6 +182,7 @@ def test_any_evidence_has_an_answer_that_keeps_the_contract(evidence: LogEvidenc
     assert len({entry.host for entry in answer.isolate}) == len(answer.isolate)
 
 
+@settings(deadline=None)
 @given(EVIDENCE)
 def test_the_order_of_events_of_other_inputs_changes_nothing(evidence: LogEvidence) -> None:
     first = diagnose(evidence)
