@@ -538,3 +538,45 @@ def test_a_table_read_in_two_pieces_is_one() -> None:
     assert (first.avg_busbw, first.complete) == (1.5, True)
     assert not continue_benchmark(first, later)
     assert not continue_benchmark(later, one(WHOLE))
+
+
+def wrapped(text: str, width: int) -> str:
+    """``text`` as a terminal of so many columns shows it, copied from its screen."""
+    lines = text.split("\n")
+    pieces = [line[i : i + width] for line in lines for i in range(0, max(len(line), 1), width)]
+    return "\n".join(piece.rstrip() for piece in pieces)
+
+
+@pytest.mark.parametrize("width", range(64, 119))
+def test_rows_that_a_terminal_wrapped_are_put_together(width: int) -> None:
+    rows = "".join(row(8 * 4**n, 0.75 * 3**n, time=11.25 * 2.5**n) for n in range(8))
+    found = read_bytes(wrapped(ANNOUNCED + ranks("a1", "a2") + HEADING + rows + FOOTER, width).encode())
+    assert found.events == []
+    (table,) = found.benchmarks
+    assert table.complete
+    assert [each.size for each in table.rows] == [8 * 4**n for n in range(8)]
+    for n, each in enumerate(table.rows):
+        assert each.out_of_place_busbw == pytest.approx(0.75 * 3**n, abs=0.006)
+        assert each.in_place_busbw == each.out_of_place_busbw
+        assert (each.out_of_place_wrong, each.in_place_wrong) == (0, 0)
+
+
+@pytest.mark.parametrize("width", [80, 90, 100])
+def test_wrong_values_show_in_wrapped_rows(width: int) -> None:
+    text = ANNOUNCED + HEADING + row(8) + row(16, wrong="204") + row(32)
+    (event,) = read_bytes(wrapped(text, width).encode()).events
+    assert event.attributes == {"size": "16", "wrong": "204"}
+
+
+@pytest.mark.parametrize("wrong", ["7", "1.67772e+07", "12*"])
+def test_any_count_of_wrong_values_accuses(wrong: str) -> None:
+    (event,) = read_bytes((ANNOUNCED + HEADING + row(8, wrong=wrong)).encode()).events
+    assert event.attributes["wrong"] == wrong.rstrip("*")
+
+
+@given(cut=st.integers(0, 119), gap=st.integers(1, 40))
+def test_a_row_without_some_of_its_columns_accuses_nobody(cut: int, gap: int) -> None:
+    damaged = row(1 << 20, 31.25, time=61.75).rstrip("\n")
+    damaged = damaged[: max(cut, 44)] + damaged[max(cut, 44) + gap :]
+    for heading in (HEADING, ""):
+        assert read_bytes(f"{ANNOUNCED}{heading}{damaged}\n{FOOTER}".encode()).events == []

@@ -1,7 +1,7 @@
 """How a result table is laid out: its columns, and the values of a row that may be in pieces."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ncdiag.model.log import Place, TableRow
@@ -19,7 +19,12 @@ _GAP = re.compile(r"\s*")
 _STAMP = re.compile(r"\s\d{4}-\d\d-\d\d(?:\s{1,4}\d\d:\d\d:\d\d)?")
 _PIECE = re.compile(r"[\s\d.eE+:/NAnaif*-]{1,240}\Z")
 _TAIL = re.compile(r"(?:\s{1,20}(?:N/A|[\d.]{1,20}(?:e[-+]?\d{1,3})?)){3,8}\s{0,8}\Z")
+# As ``%g`` prints whole numbers; a rank with wrong values may be marked.
+_COUNT = re.compile(r"(?:N/A|\d{1,20}|\d(?:\.\d{1,5})?e\+\d{2,3})\*?")
+_RATE = re.compile(r"\d{1,9}\.\d\d|N/A|-?nan|inf")
 _MAX_ROW = 512
+# A row in many pieces may be put together in so many ways.
+_MOST_WAYS = 16
 _HALF = 4
 _BUSBW = 2
 
@@ -86,27 +91,64 @@ def piece(text: str, *, of_library: bool) -> str | None:
 
 @dataclass(slots=True)
 class OpenRow:
-    """A row of which not every value is there yet."""
+    """A row of which not every value is there yet; each part came on a line of its own."""
 
     head: RowHead
     place: Place
     shown: str
     text: str
+    parts: list[str] = field(default_factory=list)
 
     def add(self, more: str) -> None:
-        """Go on with ``more``; whether a value was cut in two shows in the blanks at the seam."""
-        if len(self.text) + len(more) <= _MAX_ROW:
-            self.text += more
+        """Go on with ``more``."""
+        if len(self.text) + sum(map(len, self.parts)) + len(more) <= _MAX_ROW:
+            self.parts.append(more)
 
-    def values(self) -> list[str]:
-        """The values so far, up to the first thing that is none."""
-        text = _STAMP.sub(" ", self.text)
-        values: list[str] = []
-        at = _end(_GAP, text, 0)
-        while found := _VALUE.match(text, at):
-            values.append(found[0])
-            at = _end(_GAP, text, found.end())
-        return values
+    def values(self, layout: Layout | None) -> list[str]:
+        """The values so far, up to the first thing that is none.
+
+        Blanks at the end of a line are lost, so a line may end in a whole value or in half of one:
+        what the layout allows tells. By itself a value goes on where no blank is.
+        """
+        ways = [self.text]
+        for part in self.parts:
+            seam = bool(ways[0]) and not ways[0][-1:].isspace() and part[:1].strip()
+            ways = [way + gap + part for way in ways for gap in (("", " ") if seam else ("",))]
+            ways = ways[:_MOST_WAYS]
+        found = [_values_of(way) for way in ways]
+        return found[0] if len(found) == 1 else max(found, key=lambda v: _likeness(v, layout))
+
+
+def _values_of(text: str) -> list[str]:
+    text = _STAMP.sub(" ", text)
+    values: list[str] = []
+    at = _end(_GAP, text, 0)
+    while found := _VALUE.match(text, at):
+        values.append(found[0])
+        at = _end(_GAP, text, found.end())
+    return values
+
+
+def _likeness(values: list[str], layout: Layout | None) -> tuple[bool, bool, int]:
+    """How much values are like those of a row: neither too many nor of a wrong form, most."""
+    layout = layout or _guess(values)
+    too_many = len(values) > layout.values()
+    return not too_many, _is_sound(values, layout), len(values) if not too_many else -len(values)
+
+
+def _is_sound(values: list[str], layout: Layout) -> bool:
+    """Whether bandwidths have two decimals, as all have, and counts of wrong values none."""
+    halves = _halves(values, layout)
+    rates = [rate for half in halves for rate in half[_BUSBW - 1 : _BUSBW + 1]]
+    counts = [half[_BUSBW + 1] for half in halves if len(half) > _BUSBW + 1]
+    return all(_RATE.fullmatch(rate) for rate in rates) and (
+        layout.deviation or all(_COUNT.fullmatch(count) for count in counts)
+    )
+
+
+def _halves(values: list[str], layout: Layout) -> tuple[list[str], list[str]]:
+    values = values[1:] if layout.root else values
+    return values[: layout.half], values[layout.half : 2 * layout.half]
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
@@ -123,21 +165,19 @@ class Result(NamedTuple):
 
 def is_whole(row: OpenRow, layout: Layout | None) -> bool:
     """Whether nothing of the row can be missing."""
-    have = len(row.values())
+    have = len(row.values(layout))
     return have >= layout.values() if layout else have >= 2 * _HALF
 
 
 def result(row: OpenRow, layout: Layout | None) -> Result | None:
     """The record of a row, ``None`` when it never got a bandwidth."""
-    values = row.values()
+    values = row.values(layout)
     layout = layout or _guess(values)
-    if layout.root and values:
-        values = values[1:]
-    first, second = values[: layout.half], values[layout.half : 2 * layout.half]
+    first, second = _halves(values, layout)
     if len(first) <= _BUSBW:
         return None
     wrongs = [half[_BUSBW + 1] for half in (first, second) if len(half) > _BUSBW + 1]
-    counts = [None if layout.deviation else number(wrong) for wrong in wrongs]
+    counts = [None if layout.deviation else _count(wrong) for wrong in wrongs]
     bad = [w for w, n in zip(wrongs, counts, strict=True) if w.endswith("*") or n not in {None, 0}]
     record = TableRow(
         size=row.head.size,
@@ -154,9 +194,14 @@ def result(row: OpenRow, layout: Layout | None) -> Result | None:
     return Result(record, bad[0].rstrip("*") if bad else None)
 
 
+def _count(text: str) -> float | None:
+    """How many values are wrong; what is no whole number is another column of a damaged row."""
+    return number(text) if _COUNT.fullmatch(text) else None
+
+
 def _guess(values: list[str]) -> Layout:
     """The layout of a table without a heading, by the number of its values."""
-    root = len(values) % _HALF == 1
+    root = len(values) % _HALF == 1 or values[:1] == ["-1"]
     checked = [v for v in values[root + 3 :: _HALF] if v != "N/A"]
     return Layout(root=root, deviation=any("e-" in value for value in checked))
 
