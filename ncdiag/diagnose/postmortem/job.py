@@ -20,9 +20,8 @@ def library(evidence: LogEvidence) -> Library:
     name = _library_name(evidence)
     printed = list(_printed_versions(evidence))
     of_headings = [b.library_version for b in evidence.benchmarks if b.library_version]
-    known = list(dict.fromkeys(printed or of_headings))
-    longer = [v for v in known if not any(o != v and _is_short_form(v, o) for o in known)]
-    return Library(name=name or ("NCCL" if longer else None), versions=tuple(longer))
+    known = tuple(dict.fromkeys(printed or of_headings))
+    return Library(name=name or ("NCCL" if known else None), versions=known)
 
 
 def _library_name(evidence: LogEvidence) -> str | None:
@@ -46,11 +45,6 @@ def _printed_versions(evidence: LogEvidence) -> Iterator[str]:
     for dump in evidence.dumps:
         if dump.library_version:
             yield dump.library_version
-
-
-def _is_short_form(version: str, other: str) -> bool:
-    """``2.21.5`` beside ``2.21.5+cuda12.4`` is that version again, told with less."""
-    return other.startswith((version + "+", version + "-"))
 
 
 def _hosts(evidence: LogEvidence) -> Iterator[str | None]:

@@ -117,11 +117,11 @@ def test_each_version_once_as_printed() -> None:
     process = NcclProcess(host="oak1", pid="1", versions=["2.21.5+cuda12.4"])
     evidence = LogEvidence(
         processes=[process],
-        versions=[("NCCL", "2.21.5+cuda12.4"), ("NCCL", "2.21.5"), ("NCCL", "2.20.5")],
+        versions=[("NCCL", "2.21.5+cuda12.4"), ("NCCL", "2.21.5"), ("NCCL", "2.20.5")] * 2,
         benchmarks=[table("oak1", version="2.22.3")],
     )
     assert library(evidence).name == "NCCL"
-    assert library(evidence).versions == ("2.21.5+cuda12.4", "2.20.5")
+    assert library(evidence).versions == ("2.21.5+cuda12.4", "2.21.5", "2.20.5")
 
 
 def test_the_heading_of_a_benchmark_counts_where_no_version_is_printed() -> None:
