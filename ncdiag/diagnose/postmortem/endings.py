@@ -6,6 +6,7 @@ from dataclasses import replace
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import RULES, Tier
 from ncdiag.diagnose.postmortem.draft import Draft, role_of
+from ncdiag.diagnose.postmortem.failed_calls import FailedCalls
 from ncdiag.diagnose.postmortem.fold import draft_of
 from ncdiag.diagnose.postmortem.speakers import same_process
 from ncdiag.model.finding import FindingClass as C
@@ -69,7 +70,7 @@ def after_failed_call(draft: Draft, drafts: list[Draft], case: Case) -> Draft | 
     """
     if draft.class_ not in _ENDINGS:
         return None
-    calls = [d for d in drafts if d is not draft and _failure(d)]
+    calls = FailedCalls((d for d in drafts if d is not draft and _failure(d)), case)
     causes = {id(event): _cause(event, calls, case) for event in draft.strong}
     standing = [event for event in draft.strong if causes[id(event)] is None]
     if draft.class_ is C.PROCESS_DIED:
@@ -100,11 +101,10 @@ def _failure(draft: Draft) -> bool:
     return draft.role is not Role.WARNING and draft.tier < Tier.RESULT
 
 
-def _cause(ending: Event, calls: list[Draft], case: Case) -> Draft | None:
-    for draft in calls:
-        for call in draft.events:
-            if _led_to(call, ending, case):
-                return draft
+def _cause(ending: Event, calls: FailedCalls, case: Case) -> Draft | None:
+    for draft, call in calls.near(ending, case):
+        if _led_to(call, ending, case):
+            return draft
     return None
 
 

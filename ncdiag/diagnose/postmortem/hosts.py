@@ -29,6 +29,7 @@ class HostBook:
     def __init__(self, evidence: LogEvidence, names: Mapping[str, str] | None = None) -> None:
         self._given = dict(names or {})
         self._known = list(dict.fromkeys([*_spoken_hosts(evidence), *_named_hosts(evidence)]))
+        self._names = frozenset(self._known)
         self._of_rank = hosts_of_ranks(evidence)
         self._owner: dict[str, str | None] = {}
         for process in evidence.processes:
@@ -61,8 +62,10 @@ class HostBook:
         plain = _plain(name)
         given = self._given.get(name) or self._given.get(plain)
         found = given or self._owner.get(plain) or name
-        if short(found) != found and short(found) in self._known:
+        if short(found) != found and short(found) in self._names:
             return short(found)
+        if not _ELIDED.match(found):
+            return found
         whole = [host for host in self._known if _elides(found, host)]
         return whole[0] if len(whole) == 1 else found
 

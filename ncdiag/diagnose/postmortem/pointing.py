@@ -9,7 +9,8 @@ from ncdiag.diagnose.postmortem.thresholds import (
 )
 from ncdiag.diagnose.postmortem.timeline import seconds_between
 from ncdiag.model.finding import FindingClass as C
-from ncdiag.model.log import Event
+
+_Link = tuple[str | None, str | None]
 
 _GPU_FAULTS = frozenset(
     {
@@ -62,12 +63,13 @@ def local_hardware(draft: Draft, drafts: list[Draft], case: Case) -> Draft | Non
     """The fault of the GPU or NIC under the failed call, on the host that reports it."""
     if draft.tier < Tier.CALL and draft.class_ is not C.IB_VERBS_CALL_FAILED:
         return None
+    links = _links(draft, case)
     for other in drafts:
         if other is draft or not other.root or not _fits(draft.class_, other.class_):
             continue
         if not _plausible(other, draft):
             continue
-        if _concerned(draft, other, case) or _pasted_beside(draft, other, case):
+        if _concerned(links, other, case) or _pasted_beside(draft, other, case):
             return other
     return None
 
@@ -89,12 +91,13 @@ def points_at(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
     """The surer cause on the host, or rank, that this failed call or time-out points at."""
     if draft.tier < Tier.CALL:
         return None
+    links = _links(draft, case)
     for other in drafts:
         if other is draft or not other.root or other.tier > Tier.ENDED:
             continue
         if not _plausible(other, draft):
             continue
-        if _concerned(draft, other, case, peers_only=True) or _same_ranks(draft, other):
+        if _concerned(links, other, case, peers_only=True) or _same_ranks(draft, other):
             return other
         if _gave_up_before(draft, other, case):
             return other
@@ -107,18 +110,19 @@ def _plausible(cause: Draft, effect: Draft) -> bool:
     return gap is None or -CAUSE_AFTER_EFFECT_S <= gap <= CAUSE_BEFORE_EFFECT_S
 
 
-def _concerned(draft: Draft, cause: Draft, case: Case, *, peers_only: bool = False) -> bool:
+def _concerned(links: set[_Link], cause: Draft, case: Case, *, peers_only: bool = False) -> bool:
     """Whether most of the failed calls begin or end at the host on which the cause stands."""
     places = {case.hosts.of_event(event) for event in cause.accusing} - {None}
     if not places:
         return False
-    links = {_link(event, case) for event in draft.accusing}
     touched = [link for link in links if places & set(link[1:] if peers_only else link)]
     return bool(touched) and 2 * len(touched) >= len(links)
 
 
-def _link(event: Event, case: Case) -> tuple[str | None, str | None]:
-    return case.hosts.of_speaker(event.speaker), case.hosts.peer_of(event)
+def _links(draft: Draft, case: Case) -> set[_Link]:
+    """Who failed to reach whom."""
+    hosts = case.hosts
+    return {(hosts.of_speaker(e.speaker), hosts.peer_of(e)) for e in draft.accusing}
 
 
 def _same_ranks(draft: Draft, cause: Draft) -> bool:
