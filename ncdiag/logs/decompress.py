@@ -4,7 +4,7 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable
-from typing import IO, Any, Protocol, cast
+from typing import Any, Protocol
 
 try:
     from isal import igzip_lib
@@ -19,6 +19,10 @@ except ImportError:
 _XZ_MEMORY = 192 << 20
 _ZSTD_WINDOW = 128 << 20
 _CHUNK = 256 << 10
+# What goes in at once: 32 MiB can come out of it, 128 KiB for each 4 bytes of zstandard.
+_PIECE = 1 << 10
+_LEAST_PIECE = 16
+_PIECE_SHARE = 64
 
 
 class DamagedError(Exception):
@@ -82,24 +86,58 @@ def _xz() -> _Decompressor:
     return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
 
 
+class _Zstandard:
+    """A zstandard frame with the manners of the others; what came out too much waits here."""
+
+    def __init__(self) -> None:
+        if zstandard is None:
+            raise DamagedError("reading zstandard needs: pip install zstandard")
+        inflate = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+        self._frame: Any = inflate.decompressobj()
+        self._ready = memoryview(b"")
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._frame.eof) and not self._ready
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._ready
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._frame.unused_data)
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        if not self._ready:
+            self._ready = memoryview(self._frame.decompress(data))
+        out, self._ready = self._ready[:max_length], self._ready[max_length:]
+        return bytes(out)
+
+
 class _Members:
-    """One compressed member after another, as the tools write and ``cat`` joins them."""
+    """One compressed member after another, as the tools write and ``cat`` joins them.
+
+    Their data goes in by small pieces: where one turns out to be damaged, what it held is lost;
+    and of zeros, a piece makes thousands of times as many.
+    """
 
     def __init__(self, source: Source, make: Callable[[], _Decompressor]) -> None:
         self._source = source
         self._make = make
         self._member = make()
         self._begun = False
-        self._rest = b""
+        self._chunk = b""
+        self._at = 0
+        self._fed = 0
 
     def readinto(self, buffer: memoryview, /) -> int:
         while True:
             if self._member.eof and not self._next_member():
                 return 0
-            data = self._rest
-            self._rest = b""
-            if not data and self._member.needs_input:
-                data = self._source.read(_CHUNK)
+            data = b""
+            if self._member.needs_input:
+                data = self._piece()
                 if not data:
                     if not self._begun:
                         return 0
@@ -113,44 +151,42 @@ class _Members:
                 buffer[: len(out)] = out
                 return len(out)
 
+    def _piece(self) -> bytes:
+        """The next bytes, more of them the more there were before; none at the end."""
+        if self._at >= len(self._chunk):
+            self._chunk, self._at = self._source.read(_CHUNK), 0
+        size = min(max(self._fed // _PIECE_SHARE, _LEAST_PIECE), _PIECE)
+        piece = self._chunk[self._at : self._at + size]
+        self._at += len(piece)
+        self._fed += len(piece)
+        return piece
+
     def _next_member(self) -> bool:
         """Begin what follows a member's end; padding with zeros is none."""
-        rest = self._member.unused_data.lstrip(b"\0")
-        while not rest:
-            chunk = self._source.read(_CHUNK)
-            if not chunk:
+        self._at = max(self._at - len(self._member.unused_data), 0)
+        while self._at >= len(self._chunk) or not self._chunk[self._at]:
+            piece = self._piece()
+            if not piece:
                 return False
-            rest = chunk.lstrip(b"\0")
-        self._rest, self._member, self._begun = rest, self._make(), False
+            self._at -= len(piece.lstrip(b"\0"))
+        self._member, self._begun = self._make(), False
         return True
-
-
-class _Zstandard:
-    """All frames of a zstandard stream."""
-
-    def __init__(self, source: Source) -> None:
-        if zstandard is None:
-            raise DamagedError("reading zstandard needs: pip install zstandard")
-        reader = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
-        self._reader: Any = reader.stream_reader(cast("IO[bytes]", source), read_across_frames=True)
-
-    def readinto(self, buffer: memoryview, /) -> int:
-        try:
-            return int(self._reader.readinto(buffer))
-        except zstandard.ZstdError as error:
-            raise DamagedError(f"the compressed data is damaged: {error}") from error
 
 
 _FORMATS: tuple[tuple[bytes, Callable[[Source], Inflated]], ...] = (
     (b"\x1f\x8b\x08", lambda source: _Members(source, _gzip)),
-    (b"\x28\xb5\x2f\xfd", _Zstandard),
+    (b"\x28\xb5\x2f\xfd", lambda source: _Members(source, _Zstandard)),
     (b"\xfd7zXZ\x00", lambda source: _Members(source, _xz)),
     (b"BZh", lambda source: _Members(source, bz2.BZ2Decompressor)),
 )
 
 
+# The first block of text, or the end of no text.
+_BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")
+
+
 def inflater(head: bytes) -> Callable[[Source], Inflated] | None:
     """What takes apart data that begins so, or ``None`` for data that is not compressed."""
-    if head.startswith(b"BZh") and head[4:10] != b"1AY&SY":
+    if head.startswith(b"BZh") and head[4:10] not in _BZIP2_BLOCKS:
         return None
     return next((make for magic, make in _FORMATS if head.startswith(magic)), None)

@@ -2,7 +2,6 @@
 
 import codecs
 import os
-from collections.abc import Callable
 from typing import Protocol
 
 from ncdiag.logs.decompress import DamagedError, Inflated, inflater
@@ -74,7 +73,7 @@ class Peeked:
 
 
 class Text:
-    """UTF-16 as UTF-8."""
+    """UTF-16 or UTF-32 as UTF-8."""
 
     def __init__(self, source: Peeked, encoding: str) -> None:
         self._source = source
@@ -101,23 +100,48 @@ class Opened(Protocol):
     def readinto(self, buffer: memoryview, /) -> int: ...  # noqa: D102
 
 
-_MARKS: tuple[tuple[bytes, Callable[[Peeked], Opened]], ...] = (
-    (codecs.BOM_UTF16_LE, lambda source: Text(source, "utf-16-le")),
-    (codecs.BOM_UTF16_BE, lambda source: Text(source, "utf-16-be")),
-    (codecs.BOM_UTF8, lambda source: source),
+# Longer marks first: one of UTF-32 begins with one of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (codecs.BOM_UTF8, "utf-8"),
 )
+# Where ASCII text without a mark has its letters, of so many bytes each.
+_LETTERS = (("utf-16-le", 0, 2), ("utf-16-be", 1, 2), ("utf-32-le", 0, 4), ("utf-32-be", 3, 4))
+# Collectors may compress what was compressed; whoever nests more means harm.
+_LAYERS = 3
 
 
 def opened(raw: Inflated) -> tuple[Opened, bool]:
     """``raw`` as plain bytes without a byte order mark, and whether it was anything else."""
-    packed = Peeked(raw, _HEAD_BYTES)
-    inflate = inflater(packed.head)
-    plain = Peeked(inflate(packed), _HEAD_BYTES) if inflate else packed
-    for mark, decode in _MARKS:
-        if plain.head.startswith(mark):
-            plain.skip(len(mark))
-            return decode(plain), True
-    return plain, inflate is not None
+    plain = Peeked(raw, _HEAD_BYTES)
+    packed = False
+    for _ in range(_LAYERS):
+        inflate = inflater(plain.head)
+        if inflate is None:
+            break
+        plain, packed = Peeked(inflate(plain), _HEAD_BYTES), True
+    mark, encoding = _encoding(plain.head)
+    plain.skip(len(mark))
+    if encoding == "utf-8":
+        return plain, packed or bool(mark)
+    return Text(plain, encoding), True
+
+
+def _encoding(head: bytes) -> tuple[bytes, str]:
+    """The byte order mark of a text, if there is one, and how it is encoded."""
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return mark, encoding
+    for encoding, first, width in _LETTERS:
+        letters = head[first::width]
+        if len(letters) > 1 and letters.isascii() and len(head) % width == 0:
+            rest = len(head) - len(letters)
+            if head.count(0) == rest and 0 not in letters:
+                return b"", encoding
+    return b"", "utf-8"
 
 
 class Careful:

@@ -1,0 +1,86 @@
+"""Inputs made to break the reading of logs: what can be read of them is read."""
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from ncdiag.logs.read_logs import read_logs
+from ncdiag.model.log import LogEvidence
+
+TIMEOUT = (
+    b"n1:7:9 [0] NCCL WARN NET/IB : Got completion from peer 192.0.2.7<4567> with status=12 "
+    b"opcode=0 len=0 vendor err 129 (Recv)\n"
+)
+COMPRESSORS = [gzip.compress, bz2.compress, lzma.compress, zstandard.compress]
+
+Compress = Callable[[bytes], bytes]
+
+
+def read(path: Path, content: bytes) -> LogEvidence:
+    path.write_bytes(content)
+    return read_logs([str(path)], jobs=1)
+
+
+def classes(evidence: LogEvidence) -> list[str]:
+    return [str(event.class_name) for event in evidence.events]
+
+
+@pytest.mark.parametrize("compress", COMPRESSORS)
+@pytest.mark.parametrize("rest", [b"no such format", b"\0\0\0\0\0\0\0\0no such format"])
+def test_what_follows_compressed_data_costs_nothing_of_it(
+    tmp_path: Path, compress: Compress, rest: bytes
+) -> None:
+    evidence = read(tmp_path / "log", compress(TIMEOUT) + rest)
+    assert classes(evidence) == ["ib_completion_error"]
+    assert evidence.inputs[0].truncated
+    assert evidence.inputs[0].error
+
+
+@pytest.mark.parametrize("compress", COMPRESSORS)
+def test_compressed_data_that_ends_too_early_says_so_at_every_cut(
+    tmp_path: Path, compress: Compress
+) -> None:
+    packed = compress(TIMEOUT)
+    for end in range(12, len(packed) - 1, 3):
+        (summary,) = read(tmp_path / "log", packed[:end]).inputs
+        assert summary.error == "the compressed data ends too early", end
+
+
+@pytest.mark.parametrize("compress", COMPRESSORS)
+def test_zeros_between_members_are_padding(tmp_path: Path, compress: Compress) -> None:
+    evidence = read(tmp_path / "log", compress(b"n1\n") + bytes(600) + compress(TIMEOUT) + bytes(9))
+    assert classes(evidence) == ["ib_completion_error"]
+    assert evidence.inputs[0].error is None
+
+
+def test_a_wrong_check_sum_costs_nothing_of_the_text(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(TIMEOUT * 2))
+    packed[-6] ^= 0x10
+    evidence = read(tmp_path / "log", bytes(packed))
+    assert classes(evidence) == ["ib_completion_error"]
+    assert "damaged" in (evidence.inputs[0].error or "")
+
+
+@pytest.mark.parametrize("inner", COMPRESSORS)
+@pytest.mark.parametrize("outer", COMPRESSORS)
+def test_compressed_twice_is_text_still(tmp_path: Path, inner: Compress, outer: Compress) -> None:
+    evidence = read(tmp_path / "log", outer(inner(TIMEOUT)))
+    assert classes(evidence) == ["ib_completion_error"]
+
+
+def test_many_empty_members_come_before_the_text(tmp_path: Path) -> None:
+    for compress in COMPRESSORS:
+        evidence = read(tmp_path / "log", compress(b"") * 2000 + compress(TIMEOUT))
+        assert classes(evidence) == ["ib_completion_error"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
+def test_a_large_text_of_wide_letters_is_read(tmp_path: Path, encoding: str) -> None:
+    text = b"n1:7:9 [0] training\n" * 110_000 + TIMEOUT + b"n1:7:9 [0] training\n" * 3_000
+    evidence = read(tmp_path / "log", text.decode().encode(encoding))
+    assert classes(evidence) == ["ib_completion_error"]
