@@ -118,10 +118,12 @@ def _led_to(call: Event, ending: Event, case: Case) -> bool:
         return False
     if RULES[C(call.class_name)].tier is Tier.HARDWARE:
         return _on_same_host(call, ending, case)
+    # One stream may carry what a launcher tells of other hosts.
+    if _elsewhere(call, ending, case):
+        return False
     same = same_process(call.speaker, ending.speaker)
     if same is None:
-        known = case.timeline.ordered(call.place, ending.place)
-        return known and role_of(call) is Role.ROOT and not _elsewhere(call, ending, case)
+        return role_of(call) is Role.ROOT and case.timeline.ordered(call.place, ending.place)
     return same
 
 

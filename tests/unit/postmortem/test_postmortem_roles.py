@@ -386,3 +386,13 @@ def test_a_link_that_is_off_is_more_exact_than_an_internal_error(
         bench.event("internal_error", "a", pid="1"),
     )
     assert names.roots(answer) == ["p2p_disabled"]
+
+
+def test_a_stream_that_tells_of_another_host_is_not_one_process(
+    bench: Any, post: Any, names: Any
+) -> None:
+    answer = post(
+        bench.event("socket_closed_by_peer", "a", label="web_1", peer="b"),
+        bench.event("process_crash", label="web_1", details={"host": "b"}, signal="11"),
+    )
+    assert names.roots(answer) == ["process_crash"]
