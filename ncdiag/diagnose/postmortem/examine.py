@@ -16,7 +16,7 @@ from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.endings import ends_of_workers
 from ncdiag.diagnose.postmortem.explain import explain, order
 from ncdiag.diagnose.postmortem.fold import fold
-from ncdiag.diagnose.postmortem.hangs import hangs
+from ncdiag.diagnose.postmortem.hangs import hangs, timed_before_first_row
 from ncdiag.diagnose.postmortem.hosts import HostBook
 from ncdiag.diagnose.postmortem.isolation import isolate
 from ncdiag.diagnose.postmortem.job import job_shape, library
@@ -74,6 +74,7 @@ def _drafts(case: Case) -> list[Draft]:
     # A table tells more of its values than the line that sums them up.
     drafts = measured + [draft for draft in drafts if draft.class_ not in better]
     drafts += ends_of_workers(drafts)
+    timed_before_first_row(drafts, case)
     found = [*desyncs(case), *ras_drafts(case), *call_mismatches(case)]
     known = {draft.class_ for draft in drafts}
     drafts += [draft for draft in found if draft.class_ not in known]

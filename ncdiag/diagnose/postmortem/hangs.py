@@ -37,6 +37,17 @@ def hangs(case: Case, killed: Place | None) -> list[Draft]:
     return []
 
 
+def timed_before_first_row(drafts: Iterable[Draft], case: Case) -> None:
+    """A test whose own timer ran out before its first row hung in its first collective."""
+    tests = case.evidence.benchmarks
+    if not tests or tests[-1].rows or not tests[-1].heading:
+        return
+    for draft in drafts:
+        if draft.class_ is C.HANG_MID_RUN:
+            draft.class_ = C.HANG_FIRST_COLLECTIVE
+            draft.confidence = draft.rule.base
+
+
 def _mixed_versions(case: Case) -> Draft | None:
     """Libraries of different versions in one communicator that does not start."""
     for group in _communicators(case):

@@ -138,3 +138,13 @@ def test_settings_that_differ_are_named_with_a_hang(bench: Any, post: Any) -> No
     explanation = post(processes=processes).findings[0].explanation
     assert "NCCL_ALGO differs" in explanation
     assert "NCCL_DEBUG differs" not in explanation
+
+
+def test_a_timer_that_runs_out_before_the_first_row_tells_of_the_first_collective(
+    bench: Any, post: Any, names: Any
+) -> None:
+    empty = bench.table([], complete=False)
+    started = bench.table([1.0], complete=False)
+    event = bench.event("hang_mid_run", "a")
+    assert names.roots(post(event, benchmarks=[empty])) == ["hang_first_collective"]
+    assert names.roots(post(event, benchmarks=[started])) == ["hang_mid_run"]
