@@ -39,8 +39,10 @@ def blocks(stream: Stream, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
             yield Block(buffer, cut, last=False)
             buffer[: filled - cut] = buffer[cut:filled]
             filled -= cut
-        else:  # one line fills the buffer: keep its beginning
-            filled = min(LINE_LIMIT, block_bytes // 2)
+        else:  # one line fills the buffer: keep its beginning, but for what a cut log left of zeros
+            kept = buffer[:filled].lstrip(b"\0")[: min(LINE_LIMIT, block_bytes // 2)]
+            filled = len(kept)
+            buffer[:filled] = kept
 
 
 def _fill(stream: Stream, buffer: bytearray, filled: int) -> tuple[int, bool]:

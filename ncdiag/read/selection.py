@@ -113,16 +113,30 @@ class Selection:
 
     def _take_long(self, start: int, end: int) -> None:
         """Give a line over the limit: each part between carriage returns, cut to the limit."""
+        parts = self._buffer[start:end].replace(b"\r", b"\n")
         scanner = self._scanner(facts=True)
-        while start < end:
-            stop = self._buffer.find(b"\r", start, end)
-            stop = end if stop < 0 else stop
-            part = bytes(self._buffer[start : min(stop, start + LINE_LIMIT)])
-            self.cut_lines += stop - start > LINE_LIMIT
-            hits = scanner.hits(part)
+        position = 0
+        for begin, stop, found in scanner.lines(parts, 0, len(parts)):
+            self._take_parts(parts, position, begin)
+            part, hits = bytes(parts[begin:stop]), found
+            if len(part) > LINE_LIMIT:
+                self.cut_lines += 1
+                part = part.lstrip(b"\0")[:LINE_LIMIT]
+                hits = scanner.hits(part)
             if hits or self._every_line or self._reader.open:
                 self._reader.take(part, self.lines + 1, hits)
-            start = stop + 1
+            position = stop + 1
+        self._take_parts(parts, position, len(parts))
+
+    def _take_parts(self, parts: bytearray, position: int, stop: int) -> None:
+        """Give parts without a needle as far as they are wanted."""
+        while position < stop and (self._every_line or self._reader.open):
+            end = parts.find(b"\n", position, stop)
+            end = stop if end < 0 else end
+            part = bytes(parts[position : min(end, position + LINE_LIMIT)])
+            self.cut_lines += end - position > LINE_LIMIT
+            self._reader.take(part, self.lines + 1, ())
+            position = end + 1
 
     def _scanner(self, *, facts: bool) -> Scanner:
         """What looks for the needles wanted now; each set is prepared once."""

@@ -11,6 +11,7 @@ import zstandard
 
 from ncdiag.logs.read_logs import read_logs
 from ncdiag.model.log import LogEvidence
+from ncdiag.read.scan import Scanner
 
 TIMEOUT = (
     b"n1:7:9 [0] NCCL WARN NET/IB : Got completion from peer 192.0.2.7<4567> with status=12 "
@@ -84,3 +85,20 @@ def test_a_large_text_of_wide_letters_is_read(tmp_path: Path, encoding: str) -> 
     text = b"n1:7:9 [0] training\n" * 110_000 + TIMEOUT + b"n1:7:9 [0] training\n" * 3_000
     evidence = read(tmp_path / "log", text.decode().encode(encoding))
     assert classes(evidence) == ["ib_completion_error"]
+
+
+def test_the_line_behind_the_zeros_of_a_cut_log_is_read(tmp_path: Path) -> None:
+    for zeros in (100_000, (4 << 20) - 10, 9 << 20):
+        evidence = read(tmp_path / "log", bytes(zeros) + TIMEOUT + b"n1:7:9 [0] x\n" * 400_000)
+        assert classes(evidence) == ["ib_completion_error"]
+
+
+def test_carriage_returns_alone_are_looked_through_like_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[bytes] = []
+    hits = Scanner.hits
+    monkeypatch.setattr(Scanner, "hits", lambda self, line: looked.append(line) or hits(self, line))
+    text = b"\r" * (5 << 20) + TIMEOUT.replace(b"\n", b"\r") + b"x\r" * (1 << 20)
+    assert classes(read(tmp_path / "log", text)) == ["ib_completion_error"]
+    assert len(looked) < 10

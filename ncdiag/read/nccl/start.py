@@ -26,7 +26,9 @@ _STEP_LINE = re.compile(
     r"^(?:Channel \d+/\d+ :\s+\d|Trees \[|NVLS Trees|Tree \d+ :|\d+ coll channels"
     r"|threadThresholds |P2P Chunksize set)"
 )
-_COUNTS = re.compile(r"\d+ coll channels(?:, (\d+) collnet channels)?(?:, (\d+) nvls channels)?")
+_COUNTS = re.compile(
+    r"\d coll channels(?:, (\d{1,9}) collnet channels)?(?:, (\d{1,9}) nvls channels)?"
+)
 
 _MAX_RINGS = 128
 

@@ -40,7 +40,7 @@ _PROCESS = re.compile(
     r"[Pp]rocess (\d{1,10}) on node ([^\s<>]{1,80})"
     r"(?: managing GPUs? (\d[\d,]{0,200}(?: \(NVML [\d,]{1,200}\))?))?"
 )
-_ADDRESS = re.compile(r"([0-9A-Fa-f.:%\w-]{2,80})<\d{1,5}>")
+_ADDRESS = re.compile(r"(?<![.:%\w-])([.:%\w-]{2,80})<\d{1,5}>")
 
 
 class Peer(NamedTuple):
