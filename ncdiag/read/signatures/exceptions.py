@@ -260,8 +260,9 @@ _AGENT_ROWS: tuple[Signature, ...] = (
         class_=FindingClass.ELASTIC_WORKER_FAILED,
         needle="CalledProcessError: Command",
         pattern=re.compile(
-            r"CalledProcessError: Command '[^\n]{0,2000}?(?:local_rank|-u'|accelerate|torchrun)"
-            r"[^\n]{0,4000}? returned non-zero exit status (?P<exitcode>\d{1,3})"
+            r"CalledProcessError: Command '(?>(?:(?!Error: Command)[^\n]){0,2000}?"
+            r"(?:local_rank|-u'|accelerate|torchrun))(?:(?!Error: Command)[^\n]){0,4000}?"
+            r" returned non-zero exit status (?P<exitcode>\d{1,3})"
         ),
         sample="subprocess.CalledProcessError: Command '['/usr/bin/python3', '-u', 'train.py', "
         "'--local_rank=3']' returned non-zero exit status 1.",

@@ -12,11 +12,13 @@ _C10D = "torch ProcessGroupNCCL.cpp"
 # "[PG ID 0 PG GUID 0(default_pg) Rank 3] ", "[PG 1 Rank 3] ": the rank is the one in the group.
 _PG = r"(?:\[(?P<group>PG [^\[\]\n]{1,300}?) Rank \d{1,7}\]:? ?)?"
 _PG_ASIDE = _PG.replace("?P<group>", "?P<d_group>")
+# Words between a group and what is said of it; without a group, they are not looked at.
+_PG_BEFORE = _PG.removesuffix("?").removesuffix(")") + r"[^\n\[]{0,60}?)?"
 # "[Rank 3] ", the global one as a rule.
 _OWN = r"(?:\[Rank (?P<ranks_own>\d{1,7})\]:? ?)?"
 _WORK = (
     r"Work[A-Z]{2,8}\((?:SeqNum=(?P<seq>\d{1,20}), )?OpType=(?P<op>\w{1,64})"
-    r"[^\n]{0,2000}?Timeout\(ms\)=(?P<timeout_ms>\d{1,20})\)"
+    r"(?:(?!Work[A-Z])[^\n]){0,2000}?Timeout\(ms\)=(?P<timeout_ms>\d{1,20})\)"
 )
 _FINGERPRINT = r"CollectiveFingerPrint\("
 _FIELDS = (
@@ -108,7 +110,7 @@ _STUCK_ROWS: tuple[Signature, ...] = (
         name="watchdog_stuck",
         needle="atchdog got stuck for",
         pattern=re.compile(
-            _PG + r"[^\n]{0,60}?[Ww]atchdog got stuck for (?P<seconds>\d{1,12}) ?(?:seconds|s)\b"
+            _PG_BEFORE + r"[Ww]atchdog got stuck for (?P<seconds>\d{1,12}) ?(?:seconds|s)\b"
         ),
         sample="[PG ID 3 PG GUID 17(dp_group) Rank 6] ProcessGroupNCCL's watchdog got stuck for "
         "300 seconds without making progress in monitoring enqueued collectives.",
@@ -140,7 +142,9 @@ _ABORT_ROWS: tuple[Signature, ...] = (
     _abort(
         name="process_down",
         needle="taking the entire process down",
-        pattern=re.compile(_PG_ASIDE + _OWN + r"[^\n]{0,200}?taking the entire process down"),
+        pattern=re.compile(
+            rf"(?:(?=\[){_PG_ASIDE}{_OWN}[^\n\[]{{0,200}}?)?taking the entire process down"
+        ),
         sample="[Rank 9] To avoid data inconsistency, we are taking the entire process down.",
         near_miss="To avoid data inconsistency, we are checking the process.",
     ),
@@ -148,7 +152,8 @@ _ABORT_ROWS: tuple[Signature, ...] = (
         name="watchdog_terminates",
         needle="Terminating the process after attempting to dump debug info",
         pattern=re.compile(
-            _PG_ASIDE + r"[^\n]{0,40}?Terminating the process after attempting to dump debug info"
+            _PG_BEFORE.replace("?P<group>", "?P<d_group>")
+            + r"Terminating the process after attempting to dump debug info"
         ),
         sample="[PG ID 0 PG GUID 0(default_pg) Rank 4] ProcessGroupNCCL's Terminating the "
         "process after attempting to dump debug info, due to ProcessGroupNCCL watchdog hang.",

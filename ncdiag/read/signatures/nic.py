@@ -123,7 +123,7 @@ _FIRMWARE_ROWS: tuple[Signature, ...] = (
         name="transmit_timeout",
         needle="transmit queue",
         pattern=re.compile(
-            rf"(?:(?P<device>{_PCI}) )?[^\n]{{0,60}}?NETDEV WATCHDOG: [^\n]{{1,80}}?"
+            rf"(?:(?P<device>{_PCI}) [^\n]{{0,60}}?)?NETDEV WATCHDOG: (?:(?!NETDEV)[^\n]){{1,80}}?"
             r"transmit queue (?:\d{1,5} )?(?P<error>timed out)"
         ),
         sample="NETDEV WATCHDOG: ens8f0 (mlx5_core): transmit queue 5 timed out",

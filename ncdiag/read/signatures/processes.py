@@ -30,7 +30,7 @@ _OOM_ROWS: tuple[Signature, ...] = (
         name="oom_constraint",
         needle="oom-kill:constraint=",
         pattern=re.compile(
-            r"oom-kill:constraint=(?P<constraint>[A-Z_]{1,40}),[^\n]{0,4000}?"
+            r"oom-kill:constraint=(?P<constraint>[A-Z_]{1,40}),(?:(?!oom-kill:)[^\n]){0,4000}?"
             r"task=(?P<process>[^,\n]{1,64}),pid=(?P<pid>\d{1,10})"
         ),
         sample="oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=step_0,mems_allowed=0-1,oom_memcg=/slurm/uid_1200/job_77,task_memcg=/slurm/uid_1200/job_77/step_0,task=python3,pid=31337,uid=1200",
@@ -75,7 +75,7 @@ _OOM_ROWS: tuple[Signature, ...] = (
     _oom(
         name="oom_invoked",
         needle="invoked oom-killer",
-        pattern=re.compile(r"(?P<d_invoker>[^\s:]{1,64}) invoked oom-killer: gfp_mask"),
+        pattern=re.compile(r"(?<![^\s:])(?P<d_invoker>[^\s:]{1,64}) invoked oom-killer: gfp_mask"),
         sample="python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
         near_miss="python3 raised its oom_score_adj",
     ),
@@ -159,8 +159,8 @@ _CRASH_ROWS: tuple[Signature, ...] = (
         name="segfault",
         needle="segfault at ",
         pattern=re.compile(
-            r"(?P<d_process>[^\s\[\]]{1,64})\[(?P<d_pid>\d{1,10})\]: segfault at [0-9a-f]{1,16} ip "
-            r"(?:[^\n]{0,120}? in (?P<d_library>[^\s\[]{1,120})\[)?"
+            r"(?<![^\s\[\]])(?P<d_process>[^\s\[\]]{1,64})\[(?P<d_pid>\d{1,10})\]: segfault at "
+            r"[0-9a-f]{1,16} ip (?:[^\n]{0,120}? in (?P<d_library>[^\s\[]{1,120})\[)?"
         ),
         sample="pt_main_thread[20441]: segfault at 18 ip 00007f10aa sp 00007ffc10 error 4 in "
         "libtorch_cuda.so[7f10aa000000+9000]",

@@ -152,7 +152,7 @@ _SHARED_ROWS: tuple[Signature, ...] = (
         name="lustre_evicted",
         needle="was evicted by",
         pattern=re.compile(
-            r"(?P<device>\S{1,128}): This client (?P<error>was evicted) by "
+            r"(?<!\S)(?P<device>\S{1,128}): This client (?P<error>was evicted) by "
             r"(?P<d_server>[^\s;]{1,128})"
         ),
         sample="LustreError: 167-0: scr-OST0007-osc-ffff9c21: This client was evicted by "
@@ -179,7 +179,8 @@ _SHARED_ROWS: tuple[Signature, ...] = (
         name="lustre_failed",
         needle="LustreError: ",
         pattern=re.compile(
-            r"LustreError: [^\n]{0,200}?(?P<device>[\w-]{1,64}): operation \w{1,40} to node "
+            r"LustreError: (?:(?!LustreError)[^\n]){0,200}?(?<![\w-])(?P<device>[\w-]{1,64}): "
+            r"operation \w{1,40} to node "
             r"\S{1,128} "
             r"(?P<error>failed: rc = -(?:5|28|107|108|110|116))\b"
         ),
@@ -251,7 +252,7 @@ _HEAT_ROWS: tuple[Signature, ...] = (
         name="critical_temperature",
         needle="critical temperature reached",
         pattern=re.compile(
-            r"(?P<device>thermal_zone\d{1,4}|[\w-]{1,40}): (?P<error>critical temperature reached)"
+            r"(?<![\w-])(?P<device>[\w-]{1,40}): (?P<error>critical temperature reached)"
         ),
         sample="thermal thermal_zone3: critical temperature reached (108 C), shutting down",
         near_miss="thermal thermal_zone3: failed to read out temperature",
@@ -275,8 +276,8 @@ _HEAT_ROWS: tuple[Signature, ...] = (
         needle="hrottl",
         further=("thermal violation", "ower brake", "ower Brake"),
         pattern=re.compile(
-            r"(?i)\bGPU[^\n]{0,80}?(?P<error>thermal(?:ly)? (?:throttl(?:ing|ed)|violation)|"
-            r"throttled due to (?:thermal|power|temperature)[\w ]{0,20}|power brake)"
+            r"(?i)\bGPU(?:(?!GPU)[^\n]){0,80}?(?P<error>thermal(?:ly)? "
+            r"(?:throttl(?:ing|ed)|violation)|throttled due to (?:thermal|power|temperature)[\w ]{0,20}|power brake)"
         ),
         sample="GPU 0000:5d:00.0: clocks throttled due to thermal limits",
         near_miss="GPU 0000:5d:00.0: throttle reasons cleared",

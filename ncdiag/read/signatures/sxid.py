@@ -152,7 +152,8 @@ ROWS: tuple[Signature, ...] = (
         needle="raining failed",
         further=("failed to train", "training failure"),
         pattern=re.compile(
-            r"(?i)\b(?:nvlink|trunk|access|nvswitch)[^\n]{0,200}?"
+            r"(?i)\b(?:nvlink|trunk|access|nvswitch)"
+            r"(?:(?!nvlink|trunk|access|nvswitch)[^\n]){0,200}?"
             r"(?:training failed|failed to train|training failure)"
             r"(?:[^\n]{0,80}?\bport (?P<link>\d{1,3}))?"
         ),
