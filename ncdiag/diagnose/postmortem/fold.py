@@ -12,19 +12,36 @@ _SEVERITIES = (Severity.FATAL, Severity.DEGRADED, Severity.INFO)
 # What tells devices of a host apart, in the order in which it is looked for.
 _DEVICE = ("pci", "device", "hca", "interface", "switch")
 
+_Groups = dict[tuple[FindingClass, str | None, str | None], list[Event]]
+
 
 def fold(evidence: LogEvidence, hosts: HostBook, timeline: Timeline) -> list[Draft]:
     """Drafts of all events, in the order of their first events."""
     kept = sorted(evidence.events, key=lambda event: timeline.key(event.place))
-    groups: dict[tuple[FindingClass, str | None, str | None], list[Event]] = {}
+    groups: _Groups = {}
     for event in kept:
         class_ = FindingClass(event.class_name)
         host, device = _place_of(class_, event, hosts)
         groups.setdefault((class_, host, device), []).append(event)
+    _adopt_placeless(groups, timeline)
     return [
         draft_of(class_, events, host=host, key=device)
         for (class_, host, device), events in groups.items()
     ]
+
+
+def _adopt_placeless(groups: _Groups, timeline: Timeline) -> None:
+    """Give what names neither host nor device to the one place of which the class is told."""
+    for class_ in {class_ for class_, _, _ in groups}:
+        key = (class_, None, None)
+        others = [other for other in groups if other[0] is class_ and other != key]
+        if key in groups and len(others) == 1 and not any(_device(e) for e in groups[key]):
+            groups[others[0]] += groups.pop(key)
+            groups[others[0]].sort(key=lambda event: timeline.key(event.place))
+
+
+def _device(event: Event) -> str | None:
+    return next((event.attributes[key] for key in _DEVICE if key in event.attributes), None)
 
 
 def _place_of(class_: FindingClass, event: Event, hosts: HostBook) -> tuple[str | None, str | None]:
@@ -35,7 +52,7 @@ def _place_of(class_: FindingClass, event: Event, hosts: HostBook) -> tuple[str 
     host = hosts.of_event(event)
     if how is Fold.HOST:
         return host, None
-    return host, next((event.attributes[key] for key in _DEVICE if key in event.attributes), None)
+    return host, _device(event)
 
 
 def draft_of(

@@ -104,3 +104,15 @@ def test_a_link_that_is_down_when_the_job_fails_isolates_its_host(
     assert names.roots(answer) == ["nic_link_down"]
     assert names.isolated(answer) == ["a"]
     assert not names.isolated(post(down))
+
+
+def test_what_a_program_says_of_a_fault_belongs_to_the_kernels_record(
+    bench: Any, post: Any, names: Any
+) -> None:
+    kernel = bench.event("nvlink_error", "a", xid="149", pci="0000:dc:00")
+    program = bench.event("nvlink_error", rank=3, error="uncorrectable NVLink error")
+    answer = post(kernel, program)
+    assert names.classes(answer) == ["nvlink_error"]
+    assert answer.findings[0].count == 2
+    other = bench.event("nvlink_error", "b", xid="149", pci="0000:1b:00")
+    assert len(post(kernel, other, program).findings) == 3
