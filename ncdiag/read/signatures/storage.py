@@ -277,7 +277,8 @@ _HEAT_ROWS: tuple[Signature, ...] = (
         further=("thermal violation", "ower brake", "ower Brake"),
         pattern=re.compile(
             r"(?i)\bGPU(?:(?!GPU)[^\n]){0,80}?(?P<error>thermal(?:ly)? "
-            r"(?:throttl(?:ing|ed)|violation)|throttled due to (?:thermal|power|temperature)[\w ]{0,20}|power brake)"
+            r"(?:throttl(?:ing|ed)|violation)|throttled due to "
+            r"(?:thermal|power|temperature)[\w ]{0,20}|power brake)"
         ),
         sample="GPU 0000:5d:00.0: clocks throttled due to thermal limits",
         near_miss="GPU 0000:5d:00.0: throttle reasons cleared",
