@@ -53,6 +53,8 @@ class Speaker(NamedTuple):
 
 
 NOBODY = Speaker()
+# The form of an event that sums up a table of nccl-tests.
+TABLE_FORM = "nccl-tests table"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -550,7 +550,9 @@ def wrapped(text: str, width: int) -> str:
 @pytest.mark.parametrize("width", range(64, 119))
 def test_rows_that_a_terminal_wrapped_are_put_together(width: int) -> None:
     rows = "".join(row(8 * 4**n, 0.75 * 3**n, time=11.25 * 2.5**n) for n in range(8))
-    found = read_bytes(wrapped(ANNOUNCED + ranks("a1", "a2") + HEADING + rows + FOOTER, width).encode())
+    found = read_bytes(
+        wrapped(ANNOUNCED + ranks("a1", "a2") + HEADING + rows + FOOTER, width).encode()
+    )
     assert found.events == []
     (table,) = found.benchmarks
     assert table.complete
@@ -580,3 +582,47 @@ def test_a_row_without_some_of_its_columns_accuses_nobody(cut: int, gap: int) ->
     damaged = damaged[: max(cut, 44)] + damaged[max(cut, 44) + gap :]
     for heading in (HEADING, ""):
         assert read_bytes(f"{ANNOUNCED}{heading}{damaged}\n{FOOTER}".encode()).events == []
+
+
+def test_a_page_took_the_marks_of_comments_for_its_own() -> None:
+    (whole,) = read(WHOLE)
+    (run,) = read(WHOLE.replace("#", "").replace("wrong", "#wrong"))
+    assert (run.complete, run.avg_busbw, run.out_of_bounds) == (True, 1.5, 0)
+    assert [(rank.rank, rank.host) for rank in run.ranks] == [(r.rank, r.host) for r in whole.ranks]
+    assert [each.out_of_place_busbw for each in run.rows] == [1.5, 1.5, 3.5]
+
+
+FIRST_RELEASE = """\
+nThread 1 nGpus 1 minBytes 8 maxBytes 64 step: 8(bytes) warmup iters: 5 iters: 20 validation: 1
+# NCCL Tests compiled with NCCL 2.1
+# Using devices
+#   Rank  0 on       elm1 device  0 [0x0b] Tesla V100-SXM2-16GB
+#   Rank  1 on       elm2 device  0 [0x0b] Tesla V100-SXM2-16GB
+
+#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  busbw      res
+           8             2   float     sum    0.021   0.00   0.00    4e-07    0.022   0.00   0.00    1e-07
+          64            16   float     sum    0.342   3.07   3.27    3e+00    0.339   3.09   3.19    0e+00
+ Out of bounds values : 6 FAILED
+ Avg bus bandwidth    : 1.615
+"""  # noqa: E501 - as wide as it is printed
+
+
+def test_the_first_release_names_no_processes_and_prints_deviations() -> None:
+    found = read_bytes(FIRST_RELEASE.encode())
+    (run,) = found.benchmarks
+    assert [(rank.rank, rank.host, rank.device) for rank in run.ranks] == [
+        (0, "elm1", "0"),
+        (1, "elm2", "0"),
+    ]
+    assert (run.announced, run.complete, run.avg_busbw) == (True, True, 1.615)
+    assert [each.out_of_place_busbw for each in run.rows] == [0.0, 3.27]
+    (event,) = found.events
+    assert event.attributes == {"size": "64", "wrong": "6"}
+
+
+def test_a_table_as_wide_as_its_heading_is_not_taken_for_a_wrapped_record() -> None:
+    heading, *rows = (HEADING.split("\n")[1], row(8), row(16), row(32), row(64))
+    width = max(map(len, (heading, *(each.rstrip() for each in rows))))
+    lines = [f"{line.rstrip():>{width}}" for line in rows]
+    (run,) = read("\n".join([ANNOUNCED.strip(), heading.ljust(width, "-"), *lines, FOOTER]))
+    assert [each.size for each in run.rows] == [8, 16, 32, 64]

@@ -15,7 +15,7 @@ from ncdiag.diagnose.postmortem.thresholds import (
 )
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Suspect, SuspectKind
-from ncdiag.model.log import Benchmark, TableRow
+from ncdiag.model.log import TABLE_FORM, Benchmark, TableRow
 
 
 def results(case: Case) -> list[Draft]:
@@ -36,7 +36,8 @@ def _wrong_values(benchmarks: Sequence[Benchmark], case: Case) -> Draft | None:
     if not bad:
         return None
     row = next((row for row in bad[0].rows if _wrong(row)), None)
-    attributes = {"size": str(row.size), "wrong": _number(_wrong(row))} if row else {}
+    told = next((e.attributes for e in case.evidence.events if e.form == TABLE_FORM), {})
+    attributes = {"size": str(row.size), "wrong": _number(_wrong(row))} if row else dict(told)
     place = (row.place if row else None) or bad[0].end or bad[0].place
     draft = derived(C.DATA_CORRUPTION, place, "wrong values", attributes=attributes)
     draft.count_as(len(bad))

@@ -21,7 +21,9 @@ _PIECE = re.compile(r"[\s\d.eE+:/NAnaif*-]{1,240}\Z")
 _TAIL = re.compile(r"(?:\s{1,20}(?:N/A|[\d.]{1,20}(?:e[-+]?\d{1,3})?)){3,8}\s{0,8}\Z")
 # As ``%g`` prints whole numbers; a rank with wrong values may be marked.
 _COUNT = re.compile(r"(?:N/A|\d{1,20}|\d(?:\.\d{1,5})?e\+\d{2,3})\*?")
-_RATE = re.compile(r"\d{1,9}\.\d\d|N/A|-?nan|inf")
+_RATE = re.compile(r"\d{1,9}\.\d{1,2}|\d{5,9}|N/A|-?nan|inf")
+# No sum of small numbers is rounded so much.
+_FAR_OFF = 0.1
 _MAX_ROW = 512
 # A row in many pieces may be put together in so many ways.
 _MOST_WAYS = 16
@@ -50,17 +52,17 @@ def layout_of(text: str) -> Layout | None:
     """The layout that a line of column titles shows."""
     titles = text.replace("#wrong", "wrong").replace("#", " ").split()
     halves = titles.count("algbw")
-    if "size" not in titles or "type" not in titles or not halves:
+    if not {"size", "bytes"} & {*titles} or "type" not in titles or not halves:
         return None
     first = next((i for i, title in enumerate(titles) if title in {"time", "cputime"}), None)
     if first is None:
         return None
     per_iteration = sum(title.startswith("i_") for title in titles) // halves
     return Layout(
-        redop="redop" in titles,
+        redop="redop" in titles or "op" in titles,
         root="root" in titles,
         half=_HALF + per_iteration,
-        deviation="error" in titles,
+        deviation="error" in titles or "res" in titles,
     )
 
 
@@ -137,9 +139,9 @@ def _likeness(values: list[str], layout: Layout | None) -> tuple[bool, bool, int
 
 
 def _is_sound(values: list[str], layout: Layout) -> bool:
-    """Whether bandwidths have two decimals, as all have, and counts of wrong values none."""
+    """Whether times and bandwidths have decimals, unless they are large, and counts have none."""
     halves = _halves(values, layout)
-    rates = [rate for half in halves for rate in half[_BUSBW - 1 : _BUSBW + 1]]
+    rates = [rate for half in halves for rate in half[: _BUSBW + 1]]
     counts = [half[_BUSBW + 1] for half in halves if len(half) > _BUSBW + 1]
     return all(_RATE.fullmatch(rate) for rate in rates) and (
         layout.deviation or all(_COUNT.fullmatch(count) for count in counts)
@@ -157,10 +159,11 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 class Result(NamedTuple):
-    """A row's record, and its first bad value as printed."""
+    """A row's record, its first bad value as printed, and whether it deviates beyond rounding."""
 
     row: TableRow
     bad: str | None
+    far_off: bool = False
 
 
 def is_whole(row: OpenRow, layout: Layout | None) -> bool:
@@ -179,6 +182,9 @@ def result(row: OpenRow, layout: Layout | None) -> Result | None:
     wrongs = [half[_BUSBW + 1] for half in (first, second) if len(half) > _BUSBW + 1]
     counts = [None if layout.deviation else _count(wrong) for wrong in wrongs]
     bad = [w for w, n in zip(wrongs, counts, strict=True) if w.endswith("*") or n not in {None, 0}]
+    if len(values) < layout.values() and not _is_sound(values, layout):
+        # Columns are missing among the others: nobody knows which.
+        bad, counts = [], []
     record = TableRow(
         size=row.head.size,
         type=row.head.type,
@@ -191,7 +197,8 @@ def result(row: OpenRow, layout: Layout | None) -> Result | None:
         in_place_wrong=counts[1] if len(counts) > 1 else None,
         place=row.place,
     )
-    return Result(record, bad[0].rstrip("*") if bad else None)
+    far_off = layout.deviation and any((number(wrong) or 0) >= _FAR_OFF for wrong in wrongs)
+    return Result(record, bad[0].rstrip("*") if bad else None, far_off)
 
 
 def _count(text: str) -> float | None:

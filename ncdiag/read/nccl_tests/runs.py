@@ -44,6 +44,7 @@ class Run:
 
     ``stale`` runs have printed rows when another began, so they may be dead. An ``echo`` was
     announced by the same line again: another process, or a collector that writes lines twice.
+    ``far_off`` is the first size whose values deviate more than rounding explains.
     """
 
     benchmark: Benchmark
@@ -55,6 +56,7 @@ class Run:
     stale: bool = False
     echo: bool = False
     bad: tuple[int | None, str, Place, str] | None = None
+    far_off: int | None = None
     known_ranks: set[int] = field(default_factory=set)
 
     @property
@@ -107,6 +109,8 @@ class Run:
         if len(self.benchmark.rows) < MAX_ROWS:
             self.benchmark.rows.append(made.row)
         self.benchmark.end = row.place
+        if made.far_off and self.far_off is None:
+            self.far_off = row.head.size
         if made.bad and self.bad is None:
             self.bad = (row.head.size, made.bad, row.place, row.shown)
 

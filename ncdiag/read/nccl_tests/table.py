@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from ncdiag.model.log import NOBODY, Event, LogEvidence, Place, TableRank
+from ncdiag.model.log import NOBODY, TABLE_FORM, Event, LogEvidence, Place, TableRank
 from ncdiag.read.line import Line
 from ncdiag.read.nccl_tests.layout import (
     TYPES,
@@ -18,16 +18,17 @@ from ncdiag.read.nccl_tests.runs import Run, Runs, sweep_of
 Stream = tuple[str | None, ...]
 _NOBODYS: Stream = (None, None, None)
 
-_ANNOUNCED = re.compile(r"#\s{0,4}nThreads?:? {1,4}\d{1,6} {1,4}nGpus")
+# Pages that show a log may take the mark of a comment for one of their own.
+_ANNOUNCED = re.compile(r"(?:^|#)\s{0,4}nThreads?:? {1,4}\d{1,6} {1,4}nGpus")
 _STARTING = re.compile(r"# ?Collective test (starting|concluded): (\S{1,80})")
 _VERSION = re.compile(r"# ?nccl-tests version .{0,80}nccl-library=(\d{4,7})")
 _RANK = re.compile(
-    r"#\s{1,8}Rank\s{1,8}(\d{1,9}) (?:\s{0,8}Group\s{1,8}\d{1,9} )?"
+    r"(?:^|#)\s{1,8}Rank\s{1,8}(\d{1,9}) (?:\s{0,8}Group\s{1,8}\d{1,9} )?"
     r"(?:\s{0,8}Pid\s{1,12}(\d{1,10}) )?on\s{1,12}(\S{1,255}) device\s{1,8}(\d{1,5}) "
     r"\[([^\]]{0,40})\]\s{0,4}([^#]{0,120})"
 )
-_BOUNDS = re.compile(r"# ?Out of bounds values ?: ?(-?\d{1,18})(?: (OK|FAILED))?")
-_AVERAGE = re.compile(r"# ?Avg bus bandwidth\s{0,8}: ?(\S{1,40})")
+_BOUNDS = re.compile(r"(?:# ?|^\s{0,4})Out of bounds values ?: ?(-?\d{1,18})(?: (OK|FAILED))?")
+_AVERAGE = re.compile(r"(?:# ?|^\s{0,4})Avg bus bandwidth\s{0,8}: ?(\S{1,40})")
 _FAILURE = re.compile(r"(?<!\S)(\S{1,255}): Test (?:NCCL failure|CUDA failure|timeout) ?\S")
 _TRACE = re.compile(r"\.\. (\S{1,255}) pid (\d{1,10}): Test failure ")
 _PROGRAM = re.compile(
@@ -200,7 +201,7 @@ class TableReader:
         run.benchmark.end = line.place
         failed = found[2] == "FAILED" or (found[2] is None and int(found[1]) > 0)
         if failed and run.bad is None:
-            run.bad = (None, found[1], line.place, line.shown or line.text)
+            run.bad = (run.far_off, found[1], line.place, line.shown or line.text)
 
     def _note_average(self, found: re.Match[str], line: Line, stream: Stream) -> None:
         average = number(found[1])
@@ -248,7 +249,7 @@ def corruption(run: Run) -> Event:
     attributes = {"wrong": wrong} if size is None else {"size": str(size), "wrong": wrong}
     return Event(
         class_name="data_corruption",
-        form="nccl-tests table",
+        form=TABLE_FORM,
         place=place,
         text=text,
         attributes=attributes,
@@ -275,6 +276,7 @@ _NEEDLES = (
     "Collective test ",
     "nccl-library=",
     " Pid ",
+    " device  ",
     "algbw",
     "Out of bounds values",
     "Avg bus bandwidth",

@@ -12,6 +12,7 @@ from ncdiag.read.peel.wraps import Joiner, Raw
 
 SHOWN_MAX = 1000
 _RANK_TABLE = re.compile(r"#? +Rank +\d+ .{0,40}\bPid +\d+ on +(\S{1,255}) +device ", re.ASCII)
+_RESULT_ROW = re.compile(r"\s{0,40}\d{1,16}\s{1,40}\d{1,16}\s{1,20}[a-z]\w{2,9} ", re.ASCII)
 _REPEATED = re.compile(
     r"\s*\[repeated (\d{1,9})x across (?:cluster|all nodes)\](?: \(Ray deduplicates.{0,400})?$",
     re.ASCII,
@@ -42,7 +43,7 @@ class Peeler:
     def __init__(self, path: str, *, year: int | None = None) -> None:
         self._path = path
         self._memory = Memory(stamps.Calendar(year))
-        self._joiner = Joiner(self._begins, lambda text: self._begins(text) or records.hinted(text))
+        self._joiner = Joiner(self._begins_record, self._holds)
         self._partial: dict[str, _Partial] = {}
         self._last = Raw("", 0)
         self._last_told = False
@@ -61,6 +62,14 @@ class Peeler:
             partial = self._partial.pop(next(iter(self._partial)))
             lines.extend(self._records(partial.text, partial.number, partial.base, whole=True))
         return lines
+
+    def _begins_record(self, text: str) -> bool:
+        """Whether ``text`` continues nothing: a row of a table stands for itself, too."""
+        return self._begins(text) or _RESULT_ROW.match(text) is not None
+
+    def _holds(self, text: str) -> bool:
+        """Whether a record may go on after ``text``; the frame of a table does not."""
+        return not text.startswith("#") and (self._begins(text) or records.hinted(text))
 
     def _begins(self, text: str) -> bool:
         prefix = library.at(text, 0)
