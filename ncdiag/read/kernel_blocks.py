@@ -21,6 +21,7 @@ _REACH = 12
 class _Named(NamedTuple):
     pci: str
     line: int
+    speaker: Speaker
 
 
 class KernelBlockReader:
@@ -32,6 +33,7 @@ class KernelBlockReader:
     def __init__(self) -> None:
         self.kinds: set[str] = set()
         self._named: dict[Speaker, _Named] = {}
+        self._latest: _Named | None = None
         self._events = EventLog()
 
     @property
@@ -47,12 +49,16 @@ class KernelBlockReader:
         text = line.text[:4096]
         if named := _GPU.search(text):
             if len(self._named) < _REACH * 100:
-                self._named[line.speaker] = _Named(named["pci"], line.place.line)
+                self._latest = _Named(named["pci"], line.place.line, line.speaker)
+                self._named[line.speaker] = self._latest
         elif _GONE.search(text) and not _ADDRESS.search(text):
             self._gone(line)
 
     def _gone(self, line: Line) -> None:
         named = self._named.pop(line.speaker, None)
+        if named is None and line.speaker.host is None:
+            # A journal indents the further lines of a message, and names the host once.
+            named, self._latest = self._latest, None
         near = named and line.place.line - named.line <= _REACH
         self.kinds.add("kernel")
         self._events.add(
@@ -61,7 +67,7 @@ class KernelBlockReader:
                 form="bus_lines",
                 place=line.place,
                 text=line.shown or line.text,
-                speaker=line.speaker,
+                speaker=named.speaker if named and near else line.speaker,
                 attributes={"pci": named.pci} if named and near else {},
                 count=1 + line.repeats,
             )

@@ -7,7 +7,9 @@ from ncdiag.model.log import NcclProcess
 from ncdiag.read.line import Line
 from ncdiag.read.nccl.notes import MAX_NAMES, ProcessNotes, Rule, add_once, put
 
-_ADDRESS = re.compile(r"(?:\[\d{1,4}\])?([^\s:\[\]{}=,;<>]{1,64}):([^\s<>]{1,128})<\d{1,6}>")
+_ADDRESS = re.compile(
+    r"(?:\[\d{1,4}\])?(?<![^\s:\[\]{}=,;<>])([^\s:\[\]{}=,;<>]{1,64}):([^\s<>]{1,128})<\d{1,6}>"
+)
 _BOOTSTRAP = re.compile(r"Bootstrap ?: ?Using (.+)")
 _OOB_DEVICE = re.compile(r"([A-Za-z][\w.+-]{0,63}):\d{1,5}\s*\Z")
 _SOCKETS = re.compile(r"NET/Socket ?: Using (\[\d.+)")

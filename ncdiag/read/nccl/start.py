@@ -7,7 +7,7 @@ from ncdiag.read.line import Line
 from ncdiag.read.nccl.notes import ProcessNotes, Rule
 
 _COMM = re.compile(
-    r"\bcomm (?P<pointer>0x[0-9a-f]{6,16})\b(?: rank (?P<rank>\d{1,9}))?"
+    r"\bcomm (?P<pointer>0x[0-9a-f]{3,16})\b(?: rank (?P<rank>\d{1,9}))?"
     r"(?: (?:n[Rr]anks |\[nranks=)(?P<ranks>\d{1,9}))?"
 )
 _VALUE = re.compile(

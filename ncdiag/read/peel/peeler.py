@@ -14,7 +14,7 @@ SHOWN_MAX = 1000
 _RANK_TABLE = re.compile(r"#? +Rank +\d+ .{0,40}\bPid +\d+ on +(\S{1,255}) +device ", re.ASCII)
 _RESULT_ROW = re.compile(r"\s{0,40}\d{1,16}\s{1,40}\d{1,16}\s{1,20}[a-z]\w{2,9} ", re.ASCII)
 _REPEATED = re.compile(
-    r"\s*\[repeated (\d{1,9})x across (?:cluster|all nodes)\](?: \(Ray deduplicates.{0,400})?$",
+    r"\s{0,8}\[repeated (\d{1,9})x across (?:cluster|all nodes)\](?: \(Ray deduplicates.{0,400})?$",
     re.ASCII,
 )
 # Streams whose lines a container runtime may break at the same time, and how far apart the

@@ -93,7 +93,7 @@ _FORMS = (
         "check",
         "Cuda failure",
         rf"\b(?:Cuda|CUDA|HIP|hip) failure:? (?:{_CODE}:? )?'",
-        r"'",
+        r"(?:'|\Z)",
         "Cuda failure {code} '{text}'",
         "include/checks.h, include/cudawrap.h; the code from 2.19",
         SPOKEN,

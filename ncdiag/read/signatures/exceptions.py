@@ -130,6 +130,14 @@ _DEATH_ROWS: tuple[Signature, ...] = (
         source="torch.utils.data",
     ),
     _died(
+        name="engine_worker_died",
+        needle="died unexpectedly, shutting down",
+        pattern=re.compile(r"Worker proc (?P<d_name>\S{1,128}) died unexpectedly, shutting down"),
+        sample="Worker proc VllmWorker-5 died unexpectedly, shutting down executor.",
+        near_miss="Worker proc VllmWorker-5 ended, shutting down executor.",
+        source="vLLM executor",
+    ),
+    _died(
         name="spawn_killed",
         needle="terminated with signal SIGKILL",
         pattern=re.compile(r"process (?P<d_index>\d{1,6}) terminated with signal SIGKILL"),

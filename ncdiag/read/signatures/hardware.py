@@ -32,7 +32,10 @@ _GPU_ROWS: tuple[Signature, ...] = (
         name="gpu_lost",
         class_=FindingClass.GPU_FELL_OFF_BUS,
         needle="GPU is lost",
-        pattern=re.compile(r"(?:for GPU (?P<pci>[0-9A-Fa-f:.]{7,20}): )?GPU is lost\b"),
+        pattern=re.compile(
+            r"(?:for (?:gpu|GPU ?(?:\d{1,3}:)?) ?(?P<pci>[0-9A-Fa-f]{2,8}:[0-9A-Fa-f:.]{4,14}): )?"
+            r"GPU is lost\b"
+        ),
         sample="Unable to determine the device handle for GPU 0000:5D:00.0: GPU is lost.  Reboot "
         "the system to recover this GPU",
         near_miss="GPU is idle",

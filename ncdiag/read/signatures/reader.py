@@ -9,6 +9,8 @@ from ncdiag.read.line import Line
 from ncdiag.read.signatures.row import DETAIL, RANKS, Signature
 
 _NUMBER = re.compile(r"\d{1,9}")
+# Origins that are kinds by themselves, whatever else the line says.
+_KINDS = frozenset({"kernel", "fabric-manager"})
 
 
 class SignatureReader:
@@ -40,6 +42,8 @@ class SignatureReader:
                 self.events.add(event)
                 if row.kind:
                     self.kinds.add(row.kind)
+                if line.origin in _KINDS:
+                    self.kinds.add(line.origin)
 
     def finish(self, evidence: LogEvidence) -> None:
         """Hand over the events."""

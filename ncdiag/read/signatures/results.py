@@ -87,7 +87,8 @@ _WAYS = (
     _Way(
         "interpretation",
         "{name}",
-        r"\b{name}\b",
+        # Not where a program's source is quoted.
+        r"(?<!return )(?<!case )(?<![=!]= )\b{name}\b(?!;)",
         "{name}: a line of explanation",
         "ncclSuccess: a line of explanation",
         "PyTorch NCCLUtils.cpp and any program",

@@ -35,7 +35,7 @@ ROWS: tuple[Signature, ...] = (
     _terminated(
         name="killing_subprocess",
         needle="Killing subprocess ",
-        pattern=re.compile(r"^\W{0,8}Killing subprocess \d{1,10}\s*$"),
+        pattern=re.compile(r"(?:^|\] )\W{0,8}Killing subprocess \d{1,10}\s*$"),
         sample="Killing subprocess 4711",
         near_miss="Killing subprocess pool",
         source="torch.distributed.launch, deepspeed.launcher",

@@ -154,11 +154,11 @@ _CONNECTIONS = (
         "socket-closed",
         C.SOCKET_CLOSED_BY_PEER,
         "Connection closed by remote peer",
-        rf"Connection closed by remote peer {PEER}",
+        rf"Connection closed by remote peer(?: {PEER})?",
         sample="socketProgress: Connection closed by remote peer node7.cluster<40112>",
         near_miss="socketProgress: Connection accepted from remote peer node7.cluster<40112>",
         source="misc/socket.cc",
-        versions="'Net :' up to 2.15, 'socketProgress:' from 2.16",
+        versions="without the peer at first; 'Net :' up to 2.15, 'socketProgress:' from 2.16",
     ),
     echo(
         "local-rank-closed",

@@ -11,6 +11,7 @@ _TCPSTORE = "torch TCPStore.cpp and socket.cpp"
 _ERRNO = r"\(errno: (?P<d_errno>\d{1,4}) - (?P<error>[^)\n]{1,80})\)"
 # "[node7]:29500", "node7:29500", "[::ffff:10.0.0.7]:29500".
 _PEER = r"(?:\[(?P<peer>[^\]\n]{1,256})\]|(?P<peer_>[^\s\[\]:]{1,256})):\d{1,5}"
+_PLAIN_PEER = _PEER.replace("<peer>", "<peer_in>").replace("<peer_>", "<peer_out>")
 _PAIR = r"\((?P<peer>[^,()\n]{1,256}), \d{1,5}\)"
 _PRINTED_AS = re.compile(r"\[([EWIF])(?:\d{3,4} |\s)")
 # Addresses of the other family; the next one is tried, and works as a rule.
@@ -19,8 +20,9 @@ _HARMLESS = frozenset({"97", "99"})
 
 def _one_peer(values: dict[str, str], line: Line) -> dict[str, str] | None:
     """Fold the two places of a peer; keep at which severity it was printed."""
-    if peer := values.pop("peer_", None):
-        values["peer"] = peer
+    for place in ("peer_", "peer_in", "peer_out"):
+        if peer := values.pop(place, None):
+            values["peer"] = peer
     if found := _PRINTED_AS.search(line.shown):
         values["d_printed"] = found[1]
     return values
@@ -96,7 +98,7 @@ _CONNECT_ROWS: tuple[Signature, ...] = (
         pattern=re.compile(
             r"client socket has (?P<error>timed out) after (?P<d_after>\d{1,12} ?\w{1,7}) while "
             r"trying "
-            rf"to connect to {_PAIR}"
+            rf"to connect to (?:{_PAIR}|{_PLAIN_PEER})"
         ),
         sample="torch.distributed.DistNetworkError: The client socket has timed out after "
         "60000ms while trying to connect to (node12, 29511).",

@@ -169,6 +169,18 @@ ROWS = (
         versions="2.27 and later",
     ),
     signature(
+        "mismatched-collective",
+        C.COLLECTIVE_MISMATCH,
+        "Mismatched collective detected",
+        r"Mismatched collective detected(?:, please check your collective calls at and around rank"
+        r" (?P<ranks>\d{1,9}))?",
+        sample="Mismatched collective detected, please check your collective calls at and around "
+        "rank 5. You can use NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=COLL to see the collective logs",
+        near_miss="Matched collective detected",
+        source="enqueue.cc, proxy.cc",
+        versions="2.4 to 2.6",
+    ),
+    signature(
         "proxy-mismatch",
         C.COLLECTIVE_MISMATCH,
         "Proxy append mismatch",
