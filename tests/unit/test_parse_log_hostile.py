@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from ncdiag.diagnose.postmortem import diagnose
 from ncdiag.logs.read_logs import read_logs
-from ncdiag.model.log import LogEvidence
+from ncdiag.model.finding import FindingClass
+from ncdiag.model.log import Event, LogEvidence, Place, Speaker
+from ncdiag.model.nodes import fold
 from ncdiag.read.scan import Scanner
 
 TIMEOUT = (
@@ -102,3 +105,26 @@ def test_carriage_returns_alone_are_looked_through_like_lines(
     text = b"\r" * (5 << 20) + TIMEOUT.replace(b"\n", b"\r") + b"x\r" * (1 << 20)
     assert classes(read(tmp_path / "log", text)) == ["ib_completion_error"]
     assert len(looked) < 10
+
+
+@pytest.mark.parametrize("name", ["--all", "-w", "../etc/passwd", "<b>n1</b>", "n1;id", "@all"])
+def test_what_no_host_can_be_called_is_isolated_by_no_one(name: str) -> None:
+    place = Place("log", 1)
+    event = Event(
+        class_name=FindingClass.GPU_FELL_OFF_BUS,
+        form="f",
+        place=place,
+        text="t",
+        speaker=Speaker(name),
+    )
+    evidence = LogEvidence(events=[event], hosts={name: place})
+    assert not diagnose(evidence, {}).isolate
+    event.speaker = Speaker("n1")
+    evidence = LogEvidence(events=[event], hosts={"n1": place})
+    assert [one.host for one in diagnose(evidence, {}).isolate] == ["n1"]
+
+
+def test_names_of_endless_numbers_and_of_many_fold() -> None:
+    assert fold(["n" + "9" * 5000, "n1", "n2"]) == "n[1-2],n" + "9" * 5000
+    many = [f"ip-10-{n % 7}-{n // 250}-{n % 250}.ec2.internal" for n in range(1000)]
+    assert "ip-10-0-0-[0,7,14," in fold(many)

@@ -14,6 +14,7 @@ from ncdiag.diagnose.postmortem.votes import tally
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Isolation, Role
 from ncdiag.model.log import Event, Place
+from ncdiag.model.nodes import is_host_name
 
 Drafts = list[Draft]
 # Memory errors that the driver contained, or took note of.
@@ -55,7 +56,7 @@ def isolate(drafts: Drafts, case: Case) -> list[Isolation]:
             for host in _hosts(draft, drafts, case):
                 draft.isolate[host] = _because(draft, host)
         for host, because in draft.isolate.items():
-            if not host:
+            if not is_host_name(host):
                 continue
             entry = Isolation(host=host, confidence=round(draft.confidence, 2), because=because)
             if host not in found or found[host].confidence < entry.confidence:
