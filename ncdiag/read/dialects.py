@@ -29,8 +29,9 @@ def line_readers() -> list[LineReader]:
     """A reader of each dialect, fresh."""
     return [
         SignatureReader(TABLE),
-        NcclReader(),
         TableReader(),
+        # Behind what its processes are compared with.
+        NcclReader(),
         TorchProgressReader(),
         ElasticReader(),
         TracebackReader(),

@@ -17,6 +17,7 @@ class Line:
     for a line of NCCL or RCCL and ``None`` for anything else. ``location`` is the source file and
     line that printed it (``transport/net_ib.cc:93``), with ``function`` where that is printed.
     ``origin`` names the wrapper that decides what kind of log this is (``kernel``, ``ray``, ...).
+    ``carrier`` is the host that the wrapper names where the library itself names another: its node.
     ``repeats`` is how many more such lines a collector left out (``[repeated 6x across cluster]``).
     """
 
@@ -29,6 +30,7 @@ class Line:
     function: str | None = None
     origin: str | None = None
     repeats: int = 0
+    carrier: str | None = None
 
 
 class LineReader(Protocol):

@@ -9,8 +9,9 @@ from ncdiag.read.line import Line, LineReader
 from ncdiag.read.peel import Peeler
 from ncdiag.read.plain import PlainLines
 
-# Wrappers that prove a host speaks, beside the library's own prefix.
-_HOST_ORIGINS = frozenset({"kernel", "syslog", "journald", "pdsh", "fabric-manager"})
+# Wrappers that prove a host speaks, beside the library's own prefix: for itself, or for a process.
+_HOSTS_THEMSELVES = frozenset({"kernel", "fabric-manager"})
+_HOST_ORIGINS = _HOSTS_THEMSELVES | {"syslog", "journald", "pdsh"}
 _START = b"Init START"
 _TAIL = 16
 _MOST_PLANS = 4096
@@ -46,10 +47,13 @@ class LogReader:
         self._plain = PlainLines()
         self._recall = recall(self._readers)
         self.muted = self._recall.muted
+        self.skips = self._recall.skips
         self._plans: dict[Sequence[bytes], list[LineReader]] = {}
         self._open: list[LineReader] = []
         self._pending: dict[int, tuple[bytes, tuple[bytes, ...]]] = {}
         self._hosts: dict[str, Place] = {}
+        self._themselves: set[str] = set()
+        self._carriers: set[str] = set()
         self._end: Place | None = None
         self._clock_end: Place | None = None
 
@@ -116,7 +120,10 @@ class LogReader:
         for line in self._peeler.finish():
             self._hand_on(line, self._hits(line))
         self._recall.finish(self._place)
-        evidence = LogEvidence(hosts=self._hosts)
+        # A node whose processes give their own names is there under those.
+        only_carries = self._carriers - self._themselves
+        hosts = {host: place for host, place in self._hosts.items() if host not in only_carries}
+        evidence = LogEvidence(hosts=hosts)
         kinds: set[str] = set()
         for reader in self._readers:
             reader.finish(evidence)
@@ -142,9 +149,8 @@ class LogReader:
             self._end = line.place
         if line.place.time:
             self._clock_end = line.place
-        host = line.speaker.host
-        if host and host not in self._hosts and (line.level or line.origin in _HOST_ORIGINS):
-            self._hosts[host] = line.place
+        if line.speaker.host:
+            self._note_host(line.speaker.host, line)
         if _START in hits:
             self.starts += 1
         plan = self._plans.get(hits)
@@ -160,6 +166,15 @@ class LogReader:
         if plan:
             self._open = [reader for reader in plan if reader.open]
             self.open = bool(self._open)
+
+    def _note_host(self, host: str, line: Line) -> None:
+        """Note who speaks, and of a wrapper's host whether it does so itself."""
+        if line.carrier and len(self._carriers) < _MOST_PLANS:
+            self._carriers.add(line.carrier)
+        if line.level or line.origin in _HOST_ORIGINS:
+            self._hosts.setdefault(host, line.place)
+            if line.level or line.origin in _HOSTS_THEMSELVES:
+                self._themselves.add(host)
 
     def _hits(self, line: Line) -> tuple[bytes, ...]:
         """The needles of the raw line; searched anew where a record is joined from several."""

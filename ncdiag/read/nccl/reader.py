@@ -7,6 +7,7 @@ from ncdiag.model.log import LogEvidence, NcclProcess, Place, Speaker
 from ncdiag.read.line import Line
 from ncdiag.read.merge import join_process
 from ncdiag.read.nccl import calls, chains, channels, networks, settings, start
+from ncdiag.read.nccl.namesakes import Process, garbled_names
 from ncdiag.read.nccl.notes import ProcessNotes, Rule, add_once
 from ncdiag.read.nccl.versions import NEEDLES, banner_host, is_bare_version, versions
 
@@ -35,8 +36,6 @@ SIGNS_OF_LIFE = (
 MAX_PROCESSES = 200_000
 MAX_VERSIONS = 1024
 _BANNER_LINES = 6
-_MOST_NAMESAKES = 64
-_POINTER = re.compile(r"0x[0-9a-f]{6,16}")
 _CUT = re.compile(r": opCount [0-9a-f]{1,16} .{0,400}\$\Z")
 _REST = re.compile(r"^\s{0,8}\S.{0,600}\bcomm 0x[0-9a-f]{1,16}")
 
@@ -53,13 +52,13 @@ class NcclReader:
             for needle in rule.needles:
                 self._rules.setdefault(needle.encode(), []).append(rule)
         facts = {needle for needle, rules in self._rules.items() if all(r.fact for r in rules)}
-        facts |= {sign.encode() for sign in SIGNS_OF_LIFE}
-        others = {needle.encode() for needle in (*NEEDLES, "[nranks=", "NCCL WARN ", "Hostname ")}
+        facts |= {sign.encode() for sign in (*SIGNS_OF_LIFE, "NCCL WARN ")}
+        others = {needle.encode() for needle in (*NEEDLES, "[nranks=", "Hostname ")}
         self.needles = frozenset(self._rules) | facts | others
         self.facts = frozenset(facts)
         self.kinds: set[str] = set()
         self.learned = 0
-        self._processes: dict[tuple[str, str], ProcessNotes] = {}
+        self._processes: dict[Process, ProcessNotes] = {}
         self._versions: dict[tuple[str, str], None] = {}
         self._hosts: dict[str, Place] = {}
         self._banner = 0
@@ -93,8 +92,7 @@ class NcclReader:
 
     def finish(self, evidence: LogEvidence) -> None:
         """Hand over the processes, the versions of bare lines and the hosts of banners."""
-        for garbled in self._fold_garbled():
-            evidence.hosts.pop(garbled, None)
+        self._fold_garbled(evidence)
         evidence.processes.extend(notes.process for notes in self._processes.values())
         known = set(evidence.versions)
         evidence.versions.extend(v for v in self._versions if v not in known)
@@ -117,36 +115,29 @@ class NcclReader:
             notes.process.speaker = Speaker(*speaker)
         return notes
 
-    def _fold_garbled(self) -> set[str]:
-        """Give lines under a name that other text ran into back to their process.
+    def _fold_garbled(self, evidence: LogEvidence) -> None:
+        """Give what stands under a damaged name back to its process."""
+        lines = {key: notes.lines for key, notes in self._processes.items()}
+        tables = {rank.host for benchmark in evidence.benchmarks for rank in benchmark.ranks}
+        true_names = garbled_names(lines, tables, self._ranks_differ)
+        for key, true in true_names.items():
+            join_process(self._processes[true].process, self._processes.pop(key).process)
+        if true_names:
+            for event in evidence.events:
+                said = event.speaker
+                if true_host := true_names.get((said.host or "", said.pid or "")):
+                    event.speaker = said._replace(host=true_host[0])
+        for host in {host for host, _ in true_names} - {host for host, _ in self._processes}:
+            evidence.hosts.pop(host, None)
 
-        Such a name ends in the true one, has the same process id, and few lines.
-        """
-        by_pid: dict[str, list[tuple[str, str]]] = {}
-        for key in self._processes:
-            by_pid.setdefault(key[1], []).append(key)
-        garbled: set[str] = set()
-        for keys in by_pid.values():
-            keys.sort(key=lambda key: len(key[0]))
-            for key in keys[1:_MOST_NAMESAKES]:
-                if true := self._true_name(key, keys):
-                    join_process(self._processes[true].process, self._processes[key].process)
-                    del self._processes[key]
-                    garbled.add(key[0])
-        return garbled - {host for host, _ in self._processes}
-
-    def _true_name(
-        self, key: tuple[str, str], keys: list[tuple[str, str]]
-    ) -> tuple[str, str] | None:
-        lines = self._processes[key].lines
-        for other in keys[:_MOST_NAMESAKES]:
-            known = self._processes.get(other)
-            if len(other[0]) >= len(key[0]):
-                break
-            ends_in_it = key[0].endswith(other[0]) or _POINTER.match(key[0])
-            if known and other[0] and ends_in_it and lines * 4 <= known.lines:
-                return other
-        return None
+    def _ranks_differ(self, one: Process, other: Process) -> bool:
+        """Whether two processes have different ranks in communicators of one size."""
+        first, second = (
+            {(c.ranks, c.rank) for c in self._processes[key].process.communicators if c.rank}
+            for key in (one, other)
+        )
+        sizes = {size for size, _ in first} & {size for size, _ in second}
+        return any(size in sizes for size, _ in first ^ second)
 
     def _note_versions(self, process: NcclProcess, line: Line) -> None:
         if "ersion " in line.text:

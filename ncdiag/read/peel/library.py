@@ -34,6 +34,7 @@ _LOST = re.compile(
     rf"(?:(\S+:\d+) (?:\(([^()]{{0,200}})\) )?)?NCCL ({LEVELS})(?: |$)",
     re.ASCII,
 )
+_SMALL_PID = 200
 _STREAMS = ("<stdout>", "<stderr>", "<stddiag>")
 
 
@@ -48,6 +49,17 @@ class Prefix(NamedTuple):
     device: str | None = None
     location: str | None = None
     function: str | None = None
+
+
+def shares_pids(pid: str) -> bool:
+    """Whether processes of many hosts have such a number: the first in their containers."""
+    return int(pid) <= _SMALL_PID
+
+
+def is_extended(name: str, end: str) -> bool:
+    """Whether ``name`` is ``end`` with further words before it, as names are made."""
+    before = name[: -len(end)]
+    return before[:1].isalnum() and before[-1:] in {"-", ".", "_"}
 
 
 class Hosts:
@@ -80,6 +92,11 @@ class Hosts:
         """How much of ``token`` stands before the name of a host with a process ``pid``."""
         cuts = range(1, len(token))
         return next((cut for cut in cuts if (token[cut:], pid) in self._processes), 0)
+
+    def may_be_two(self, token: str, pid: str) -> bool:
+        """Whether ``token`` may be a host of its own, though another's name is its end."""
+        known = token in self._names and shares_pids(pid)
+        return known or is_extended(token, token[self.glued(token, pid) :])
 
     def ending(self, token: str) -> int:
         """How much of ``token`` stands before the name of a known host."""

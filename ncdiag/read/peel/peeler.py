@@ -150,12 +150,15 @@ class Peeler:
         yield self._line(text, len(text), number, found)
 
     def _stands(self, prefix: library.Prefix) -> bool:
-        """Whether the host of ``prefix`` is whole: no other record ends in its word."""
+        """Whether the host of ``prefix`` is whole: no other record ends in its word.
+
+        A name that may be one of its own stands; how often it comes tells in the end.
+        """
         host, pid = prefix.host, prefix.pid
         if not host or not pid or self._memory.hosts.knows(host, pid):
             return True
         hosts = self._memory.hosts
-        if host.startswith("0x") or hosts.is_tail(host, pid) or hosts.glued(host, pid):
+        if host.startswith("0x") or (hosts.glued(host, pid) and not hosts.may_be_two(host, pid)):
             return False
         self._memory.hosts.learn(host, pid)
         return True
@@ -199,8 +202,9 @@ class Peeler:
             yield from self._records(kept.text, kept.number, kept.base, whole=True)
 
     def _line(self, text: str, end: int, number: int, found: Chain) -> Line:
-        speaker, prefix, origin = found.speaker, found.prefix, found.origin
+        speaker, prefix, origin, carrier = found.speaker, found.prefix, found.origin, None
         if prefix:
+            carrier = speaker.host if prefix.host and prefix.host != speaker.host else None
             speaker = Speaker(
                 prefix.host or speaker.host,
                 prefix.pid or speaker.pid,
@@ -224,6 +228,7 @@ class Peeler:
             function=prefix.function if prefix else None,
             origin=origin,
             repeats=repeats,
+            carrier=carrier,
         )
 
 
