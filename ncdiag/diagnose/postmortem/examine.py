@@ -23,6 +23,7 @@ from ncdiag.diagnose.postmortem.job import job_shape, library
 from ncdiag.diagnose.postmortem.network import network
 from ncdiag.diagnose.postmortem.ports import settle_ports
 from ncdiag.diagnose.postmortem.reports import ras_drafts
+from ncdiag.diagnose.postmortem.rereading import reread
 from ncdiag.diagnose.postmortem.results import results
 from ncdiag.diagnose.postmortem.settings import name_interfaces
 from ncdiag.diagnose.postmortem.story import story
@@ -69,7 +70,7 @@ def _drafts(case: Case) -> list[Draft]:
     """All that the records show, nothing judged against another."""
     measured = results(case)
     better = {draft.class_ for draft in measured}
-    drafts = settle_ports(fold(case.evidence, case.hosts, case.timeline), case)
+    drafts = settle_ports(fold(reread(case.evidence.events, case), case.hosts, case.timeline), case)
     name_interfaces(drafts, case)
     # A table tells more of its values than the line that sums them up.
     drafts = measured + [draft for draft in drafts if draft.class_ not in better]

@@ -17,6 +17,7 @@ from ncdiag.diagnose.postmortem.endings import (
 )
 from ncdiag.diagnose.postmortem.pointing import local_hardware, points_at
 from ncdiag.diagnose.postmortem.recovery import recovered, went_unanswered
+from ncdiag.diagnose.postmortem.retold import retold
 from ncdiag.diagnose.postmortem.scheduled import after_the_end, ended_early
 from ncdiag.diagnose.postmortem.thresholds import CLOCK_SKEW_S, UNANSWERED_CONFIDENCE
 from ncdiag.diagnose.postmortem.timeline import seconds_between
@@ -129,6 +130,7 @@ _RULES: tuple[Rule, ...] = (
     cascade,
     ended_early,
     killed_for_memory,
+    retold,
     after_failed_call,
     local_hardware,
     points_at,

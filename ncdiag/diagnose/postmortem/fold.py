@@ -1,11 +1,13 @@
 """Events become drafts: one fault, one draft."""
 
+from collections.abc import Iterable
+
 from ncdiag.diagnose.postmortem.classes import RULES, Fold
 from ncdiag.diagnose.postmortem.draft import Draft, role_of, severity_of
 from ncdiag.diagnose.postmortem.hosts import HostBook
 from ncdiag.diagnose.postmortem.timeline import Timeline
 from ncdiag.model.finding import FindingClass, Role, Severity
-from ncdiag.model.log import Event, LogEvidence
+from ncdiag.model.log import Event
 
 _ROLES = (Role.ROOT, Role.CONSEQUENCE, Role.WARNING)
 _SEVERITIES = (Severity.FATAL, Severity.DEGRADED, Severity.INFO)
@@ -15,9 +17,9 @@ _DEVICE = ("pci", "device", "hca", "interface", "switch")
 _Groups = dict[tuple[FindingClass, str | None, str | None], list[Event]]
 
 
-def fold(evidence: LogEvidence, hosts: HostBook, timeline: Timeline) -> list[Draft]:
+def fold(events: Iterable[Event], hosts: HostBook, timeline: Timeline) -> list[Draft]:
     """Drafts of all events, in the order of their first events."""
-    kept = sorted(evidence.events, key=lambda event: timeline.key(event.place))
+    kept = sorted(events, key=lambda event: timeline.key(event.place))
     groups: _Groups = {}
     for event in kept:
         class_ = FindingClass(event.class_name)

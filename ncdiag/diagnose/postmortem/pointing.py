@@ -11,6 +11,7 @@ from ncdiag.diagnose.postmortem.timeline import seconds_between
 from ncdiag.model.finding import FindingClass as C
 
 _Link = tuple[str | None, str | None]
+_NOWHERE: set[_Link] = {(None, None)}
 
 _GPU_FAULTS = frozenset(
     {
@@ -71,7 +72,15 @@ def local_hardware(draft: Draft, drafts: list[Draft], case: Case) -> Draft | Non
             continue
         if _concerned(links, other, case) or _pasted_beside(draft, other, case):
             return other
+        if links == _NOWHERE and _only_one(other, drafts, case):
+            return other
     return None
+
+
+def _only_one(fault: Draft, drafts: list[Draft], case: Case) -> bool:
+    """Whether faults of the kind stand on one host only, to which a nameless program belongs."""
+    alike = (d for d in drafts if d.root and d.class_ is fault.class_)
+    return len({case.hosts.of_event(event) for d in alike for event in d.accusing}) == 1
 
 
 def _pasted_beside(draft: Draft, fault: Draft, case: Case) -> bool:

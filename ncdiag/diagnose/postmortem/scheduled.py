@@ -27,10 +27,19 @@ def _ends(end: Draft, draft: Draft, case: Case) -> bool:
     ordered = case.timeline.ordered(end.first.place, draft.first.place)
     if ordered and case.timeline.before(end.first.place, draft.first.place):
         return True
-    if draft.class_ not in _BROUGHT_ABOUT:
+    if draft.class_ not in _BROUGHT_ABOUT or (ordered and _bare(end) and _killed(draft)):
         return False
     gap = seconds_between(draft.first.place, end.first.place)
     return gap is None or gap <= AGAIN_AFTER_S
+
+
+def _bare(end: Draft) -> bool:
+    """Whether a job was cancelled and nothing says why: as when a task of it had failed."""
+    return end.class_ is C.JOB_CANCELLED and not any(e.attributes.get("reason") for e in end.events)
+
+
+def _killed(draft: Draft) -> bool:
+    return draft.class_ is C.PROCESS_DIED and any(e.details.get("signal") for e in draft.strong)
 
 
 def after_the_end(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:

@@ -1,0 +1,80 @@
+"""What a message means once the rest of its process is known.
+
+The reader of a line sees only that line: whether a device had worked before, or whose connection
+it was, other lines of the process tell.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.model.finding import FindingClass as C
+from ncdiag.model.finding import Role, Severity
+from ncdiag.model.log import Event, NcclProcess, Place
+
+_Reading = Callable[[Event, NcclProcess, Case], Event]
+
+_VERBS = "IB"
+_OPENING = "ibv_open_device"
+# Source files of data connections, as frames of a back-trace name them.
+_DATA_FRAMES = ("net_socket.", "transport/net.", "net_ib.")
+# What CUDA answers to a process that is already on its way out.
+_UNLOADING = "driver shutting down"
+
+
+def reread(events: Iterable[Event], case: Case) -> list[Event]:
+    """The events, each as its process shows it to be meant."""
+    return [_reread(event, case) for event in events]
+
+
+def _reread(event: Event, case: Case) -> Event:
+    if event.class_name == C.CUDA_ERROR and _UNLOADING in event.attributes.get("error", ""):
+        return replace(event, role=Role.CONSEQUENCE)
+    reading = _READINGS.get(event.class_name)
+    process = case.process_of(event.speaker) if reading else None
+    return reading(event, process, case) if reading and process else event
+
+
+def _opening(event: Event, process: NcclProcess, case: Case) -> Event:
+    """A device that was never open did not fail: the process may not, or cannot, use it."""
+    named = (event.attributes.get("event"), event.attributes.get("call"))
+    if _OPENING not in named and event.details.get("step") != "open device":
+        return event
+    if _worked(process, event.place, case):
+        return event
+    if process.networks and not any(_VERBS in name for name in process.networks):
+        return replace(
+            event,
+            class_name=C.NETWORK_FALLBACK,
+            role=Role.WARNING,
+            severity=Severity.DEGRADED,
+            attributes={"network": process.networks[-1]},
+        )
+    if event.class_name != C.IB_DEVICE_FATAL or event.details.get("error"):
+        return event
+    return replace(event, class_name=C.IB_VERBS_CALL_FAILED, attributes={"call": _OPENING})
+
+
+def _worked(process: NcclProcess, place: Place, case: Case) -> bool:
+    """Whether the process had started a communicator before."""
+    steps = [process.connected, *(c.completed or c.progressed for c in process.communicators)]
+    return any(step and case.timeline.before(step, place) for step in steps)
+
+
+def _connection(event: Event, process: NcclProcess, case: Case) -> Event:
+    """Whose connection it was, by the back-trace; without one, by what came before."""
+    if event.details.get("context") == "bootstrap" or process.chain_bootstrap:
+        return event
+    files = [file for file, _, _ in process.chain]
+    data = process.chain_socket or any(part in file for file in files for part in _DATA_FRAMES)
+    if not data and process.transports:
+        # The channels are there: ranks had met, and nothing was tried again.
+        data = not case.later_progress(event.place, process)
+    return replace(event, class_name=C.SOCKET_CONNECT_FAILED) if data else event
+
+
+_READINGS: dict[str, _Reading] = {
+    C.IB_DEVICE_FATAL: _opening,
+    C.IB_VERBS_CALL_FAILED: _opening,
+    C.BOOTSTRAP_CONNECT_FAILED: _connection,
+}
