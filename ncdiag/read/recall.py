@@ -11,20 +11,25 @@ from ncdiag.model.finding import FindingClass
 from ncdiag.model.log import NOBODY, Event, Place
 from ncdiag.read.events import NAMELESS, EventLog
 from ncdiag.read.line import Line
-from ncdiag.read.plain import PlainLine
+from ncdiag.read.plain import PlainLine, Voice
 from ncdiag.read.signatures.reader import match
 from ncdiag.read.signatures.row import Signature
 
 # In warnings these say no more than that their process lives, or where in the source it is.
 _SIGNS = frozenset({b"NCCL WARN ", b".cc:", b".h:", b".c:", b".cu:", b".cpp:"})
 _MOST_KNOWN = 50_000
-# So many lines of a kind are read in full at least; more where others than signatures read them,
-# for each rank of a job may say there where it is.
+# So many lines of a kind are read in full at least.
 _FLOOD = 1_000
-_MUTED_AFTER = 1_000
-_FLOOD_OF_FACTS = 8_000
+_MUTED_AFTER = 100
 
 _NUMBERS = re.compile(r"\d+")
+# What differs between lines that say alike: numbers, and the letters of pointers and addresses.
+_VARIABLE = b"0123456789abcdef"
+_LARGE = re.compile(rb"\d+\.\d+\.\d+\.\d+|[0-9a-f]{4,}")
+# The library begins its lines with host:pid:thread.
+_PREFIX_COLONS = 2
+# Signatures that tell messages of one shape apart do so by a number: a status, an Xid, a code.
+_TELLING_NUMBERS = ("0", "1", "2", "4", "5", "6", "12", "79", "110")
 
 _Key = tuple[object, ...]
 
@@ -49,34 +54,67 @@ def _accepts(row: Signature, found: re.Match[str], plain: PlainLine) -> bool:
     return row.refine({**values, **row.constants}, plain.line("", 0)) is not None
 
 
+def _applies(row: Signature, voice: Voice) -> bool:
+    """Whether the signature is meant for lines of this level and place in the source."""
+    if voice.level not in row.levels:
+        return False
+    return not row.location or bool(voice.location and row.location.search(voice.location))
+
+
+def _may_match(row: Signature, message: str) -> bool:
+    """Whether the signature matches messages that differ from this one by their numbers only."""
+    return any(row.pattern.search(_NUMBERS.sub(n, message)) for n in _TELLING_NUMBERS)
+
+
 def _nameless(row: Signature, text: str, found: re.Match[str]) -> _Key:
     """A line by what it says: of what stands before it, the kind of wrapper."""
     return row.name, _NUMBERS.sub("0", text[: found.start()]), found.groups()
 
 
-class Mute:
-    """Lines of which only each eighth need be looked at: no event of their forms is kept any more.
+def _fine_shape(raw: bytes) -> bytes:
+    """A message without addresses, ports, pointers and large numbers: codes stay."""
+    start = raw.find(b" NCCL ")
+    return _LARGE.sub(b"", raw[start:] if start >= 0 else raw)
 
-    ``skipped`` counts those not looked at since the last one that was.
+
+def _voice(raw: bytes) -> bytes:
+    """What tells whose line it is: its process or rank where it begins with one, else all of it."""
+    first, _, _ = raw.partition(b" ")
+    return first if first.startswith(b"[rank") or first.count(b":") == _PREFIX_COLONS else raw
+
+
+class Mute:
+    """Lines of one shape, of which only some need be looked at once nothing new is kept.
+
+    ``skipped`` counts those not looked at since the last one that was, whose ``tallies`` they are.
+    ``voices`` have been heard: where others than signatures read such lines, each process may say
+    there where it is.
     """
 
-    __slots__ = ("seen", "skipped")
-    MOST = 7
+    __slots__ = ("finer", "seen", "skipped", "tallies", "voices")
+    MOST = 31
 
     def __init__(self) -> None:
+        # Lines of this shape may differ by a number that matters: the finer shape decides.
+        self.finer = False
         self.seen = 0
         self.skipped = 0
+        self.tallies: Sequence[_Tally] = ()
+        self.voices: set[bytes] | None = None
 
 
 class _Flood:
-    """Lines with the same needles: how many there were, and what they may be."""
+    """Lines with the same needles: how many there were, what they may be, and who wrote them.
 
-    __slots__ = ("limit", "lines", "rows")
+    Without ``voices`` only signatures read them.
+    """
 
-    def __init__(self, rows: tuple[Signature, ...], others: bool) -> None:  # noqa: FBT001
+    __slots__ = ("lines", "rows", "voices")
+
+    def __init__(self, rows: tuple[Signature, ...], voices: set[bytes] | None) -> None:
         self.rows = rows
         self.lines = 0
-        self.limit = _FLOOD_OF_FACTS if others else _FLOOD
+        self.voices = voices
 
 
 class Recall:
@@ -92,8 +130,8 @@ class Recall:
         self._known: dict[_Key, _Tally | None] = {}
         self._tallies: dict[int, _Tally] = {}
         self._nameless: dict[_Key, _Tally] = {}
-        self.muted: dict[tuple[bytes, ...], Mute] = {}
-        self._mutes: dict[tuple[bytes, ...], Mute] = {}
+        self.muted: dict[bytes, Mute] = {}
+        self._mutes: dict[bytes, Mute] = {}
         self._wrappers: set[_Key] = set()
         self._floods: dict[tuple[bytes, ...], _Flood] = {}
         self._latest = (b"", -1)
@@ -112,21 +150,61 @@ class Recall:
         tallies = self._look(rows, line, None)
         if tallies is None:
             return False
-        mute = self._mutes.get(hits)
-        if mute is None:
-            mute = self._mutes[hits] = Mute()
         if self._latest != (raw, number - 1):  # else a collector wrote the line again
             for tally in tallies:
-                tally.count += 1 + mute.skipped
+                tally.count += 1
                 tally.number = number
                 tally.raw = raw
         self._latest = raw, number
+        self._mute(raw, [row for row in rows if _applies(row, line.voice)], line.body, tallies)
+        return True
+
+    def _mute(
+        self,
+        raw: bytes,
+        rows: Sequence[Signature],
+        message: str,
+        tallies: Sequence[_Tally],
+        voices: set[bytes] | None = None,
+    ) -> None:
+        """Let a line that was counted stand for those of its shape, once nothing more is kept."""
+        alike = raw.translate(None, _VARIABLE)
+        mute = self._shaped(alike)
+        finer = mute is not None and mute.finer
+        if finer:
+            alike = _fine_shape(raw)
+            mute = self._shaped(alike)
+        if mute is None:
+            return
+        for tally in tallies:
+            tally.count += mute.skipped
+        mute.tallies = tallies
+        mute.voices = voices
         mute.skipped = 0
         mute.seen += 1
-        if mute.seen == _MUTED_AFTER:
-            mute.seen = 0
-            if all(self._events.full(row.name, "") for row in rows):
-                self.muted[hits] = mute
+        if alike in self.muted or (mute.seen % _MUTED_AFTER and not finer):
+            return
+        if all(self._events.full(tally.event.form, "") for tally in tallies):
+            likely = [] if finer else [row for row in rows if _may_match(row, message)]
+            mute.finer = not all(self._events.full(row.name, "") for row in likely)
+            self.muted[alike] = mute
+
+    def _shaped(self, alike: bytes) -> Mute | None:
+        mute = self._mutes.get(alike)
+        if mute is None and len(self._mutes) < _MOST_KNOWN:
+            mute = self._mutes[alike] = Mute()
+        return mute
+
+    def skips(self, raw: bytes) -> bool:
+        """Whether the line need not be looked at; it is counted then."""
+        mute = self.muted.get(raw.translate(None, _VARIABLE))
+        if mute and mute.finer:
+            mute = self.muted.get(_fine_shape(raw))
+        if mute is None or mute.finer or mute.skipped >= mute.MOST:
+            return False
+        if mute.voices is not None and _voice(raw) not in mute.voices:
+            return False
+        mute.skipped += 1
         return True
 
     def repeats(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> bool:
@@ -145,6 +223,7 @@ class Recall:
                 if tally is not None:
                     tally.count += 1
                     tally.number, tally.raw = number, raw
+                    self._mute(raw, rows, text, (tally,))
                 return tally is not None
         return False
 
@@ -175,21 +254,30 @@ class Recall:
         """
         flood = self._floods.get(hits)
         if flood is None:
-            flood = self._floods[hits] = _Flood(self._all_rows(hits), self._plan(hits) is None)
+            voices = set[bytes]() if self._plan(hits) is None else None
+            flood = self._floods[hits] = _Flood(self._all_rows(hits), voices)
         flood.lines += 1
-        if flood.lines < flood.limit:
+        if flood.voices is not None and (voice := _voice(raw)) not in flood.voices:
+            if len(flood.voices) < _MOST_KNOWN:
+                flood.voices.add(voice)
+            return False
+        if flood.lines < _FLOOD:
             return False
         text = raw.decode(errors="replace")
         for row in flood.rows:
             if not row.pattern.search(text):
                 continue
             full = self._events.full(row.name, "")
-            if full is None or row.refine is not None:
+            if full is None:
                 return False
             tally = self._tally(full)
+            self._mute(raw, flood.rows, text, (tally,), flood.voices)
+            if row.refine is not None:
+                return False
             tally.count += 1
             tally.number, tally.raw = number, raw
             return True
+        self._mute(raw, flood.rows, text, (), flood.voices)
         return False
 
     def learn(self, plain: PlainLine, line: Line, hits: tuple[bytes, ...]) -> None:
@@ -202,6 +290,9 @@ class Recall:
 
     def finish(self, place: Callable[[bytes, int], Place]) -> None:
         """Add what was counted to the events; ``place`` tells where and when a line stands."""
+        for mute in self._mutes.values():
+            for tally in mute.tallies:
+                tally.count += mute.skipped
         for tally in self._tallies.values():
             if tally.count:
                 event = tally.event
@@ -224,14 +315,10 @@ class Recall:
         self, rows: tuple[Signature, ...], plain: PlainLine, line: Line | None
     ) -> list[_Tally] | None:
         """What counts for this line, if all of it is known; ``line`` makes it known."""
-        level = plain.voice.level
         seen: list[FindingClass] = []
         tallies = []
         for row in rows:
-            if row.class_ in seen or level not in row.levels:
-                continue
-            location = plain.voice.location
-            if row.location and not (location and row.location.search(location)):
+            if row.class_ in seen or not _applies(row, plain.voice):
                 continue
             found = row.pattern.search(plain.body)
             if not found:

@@ -67,14 +67,13 @@ class Selection:
         reader, buffer, limit = self._reader, self._buffer, LINE_LIMIT
         free = self._every_line or position < self._head or stop > self._tail
         facts = self._every_line or self._budget.wanted
-        muted = reader.muted
+        muted, skips = reader.muted, reader.skips
         before = reader.learned, reader.starts
         taken = 0
         for start, end, hits in self._scanner(facts=facts).lines(buffer, position, stop):
             if free or reader.open:
                 position = self._between(position, start)
-            elif (mute := muted.get(hits)) and mute.skipped < mute.MOST:
-                mute.skipped += 1
+            elif muted and skips(bytes(buffer[start:end])):
                 continue
             self.lines += buffer.count(b"\n", position, start)
             taken += 1
