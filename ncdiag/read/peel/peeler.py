@@ -8,6 +8,7 @@ from ncdiag.model.log import Place, Speaker
 from ncdiag.read.line import Line
 from ncdiag.read.peel import chain, clean, collected, library, records, stamps
 from ncdiag.read.peel.chain import Chain, Memory
+from ncdiag.read.peel.mail import Mail
 from ncdiag.read.peel.wraps import Joiner, Raw
 
 SHOWN_MAX = 1000
@@ -44,6 +45,7 @@ class Peeler:
         self._path = path
         self._memory = Memory(stamps.Calendar(year))
         self._joiner = Joiner(self._begins_record, self._holds)
+        self._mail = Mail(self._begins_record, self._holds)
         self._partial: dict[str, _Partial] = {}
         self._last = Raw("", 0)
         self._last_told = False
@@ -51,13 +53,20 @@ class Peeler:
     def feed(self, raw: bytes, number: int) -> Iterable[Line]:
         """The records that are complete with line ``number``."""
         text = Raw(clean.decode(raw), number)
+        if self._mail.passes(text):
+            return self._unwrapped(text)
+        return [line for whole in self._mail.push(text) for line in self._unwrapped(whole)]
+
+    def _unwrapped(self, text: Raw) -> Iterable[Line]:
+        """The records that are complete with a line as it was written."""
         if self._joiner.passes(text):
             return self._lines(text)
         return [line for whole in self._joiner.push(text) for line in self._lines(whole)]
 
     def finish(self) -> Iterable[Line]:
         """The records that were held back."""
-        lines = [line for whole in self._joiner.finish() for line in self._lines(whole)]
+        lines = [line for whole in self._mail.finish() for line in self._unwrapped(whole)]
+        lines += [line for whole in self._joiner.finish() for line in self._lines(whole)]
         while self._partial:
             partial = self._partial.pop(next(iter(self._partial)))
             lines.extend(self._records(partial.text, partial.number, partial.base, whole=True))
