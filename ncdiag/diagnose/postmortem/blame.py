@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import Blame
+from ncdiag.diagnose.postmortem.devices import canonical, each_once
 from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.fold import merge
 from ncdiag.diagnose.postmortem.job import job_shape
@@ -61,7 +62,9 @@ def _by_host(draft: Draft, case: Case) -> Iterator[Suspect]:
     """The host as such, or its configuration where the class is one of settings."""
     settings = bool(_CONFIG_HOSTS & set(draft.rule.blame))
     kind = SuspectKind.CONFIG if settings else SuspectKind.HOST
-    for host in dict.fromkeys([*hosts_of(draft.accusing, case), *draft.also_hosts]):
+    lost = [event for event in draft.accusing if event.details.get("node")]
+    events = lost if draft.class_ is C.JOB_CANCELLED and lost else draft.accusing
+    for host in dict.fromkeys([*hosts_of(events, case), *draft.also_hosts]):
         yield Suspect(kind=kind, name=host)
 
 
@@ -72,7 +75,6 @@ def hosts_of(events: Iterable[Event], case: Case) -> list[str]:
 
 def _by_keys(kind: SuspectKind, keys: tuple[str, ...]) -> Callable[[Draft, Case], list[Suspect]]:
     def named(draft: Draft, case: Case) -> list[Suspect]:
-        del case
         values = Counter(
             value
             for event in draft.accusing
@@ -80,10 +82,15 @@ def _by_keys(kind: SuspectKind, keys: tuple[str, ...]) -> Callable[[Draft, Case]
             if (value := event.attributes.get(key))
         )
         own = [value for key in keys if (value := draft.attributes.get(key))]
-        names = dict.fromkeys([*own, *(name for name, _ in values.most_common())])
-        return [Suspect(kind=kind, name=name) for name in names]
+        names = each_once([*own, *(name for name, _ in values.most_common())])
+        return [Suspect(kind=_kind_of(name, kind, case), name=name) for name in names]
 
     return named
+
+
+def _kind_of(name: str, kind: SuspectKind, case: Case) -> SuspectKind:
+    """What stands at an address of a GPU is one, whoever complains of it."""
+    return SuspectKind.GPU if canonical(name) in case.gpus else kind
 
 
 def _by_rank(draft: Draft, case: Case) -> Iterator[Suspect]:

@@ -2,6 +2,7 @@
 
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import Tier
+from ncdiag.diagnose.postmortem.devices import canonical
 from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.thresholds import CASCADE_S, CAUSE_AFTER_EFFECT_S
 from ncdiag.diagnose.postmortem.timeline import seconds_between
@@ -58,7 +59,7 @@ def _gpu_follows(draft: Draft, cause: Draft, case: Case) -> bool:
 
 
 def _gpus(draft: Draft) -> set[str]:
-    return {event.attributes["pci"] for event in draft.events if "pci" in event.attributes}
+    return {canonical(e.attributes["pci"]) for e in draft.events if "pci" in e.attributes}
 
 
 def _nic_follows(draft: Draft, cause: Draft) -> bool:

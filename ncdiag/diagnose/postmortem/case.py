@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from ncdiag.diagnose.postmortem.devices import gpus_of
 from ncdiag.diagnose.postmortem.hosts import HostBook
 from ncdiag.diagnose.postmortem.ranks import world_rank
 from ncdiag.diagnose.postmortem.timeline import Timeline
@@ -21,6 +22,20 @@ class Case:
     def processes(self) -> dict[tuple[str, str], NcclProcess]:
         """Processes by host and pid, as they speak."""
         return {(p.host, p.pid): p for p in self.evidence.processes}
+
+    @cached_property
+    def gpus(self) -> set[str]:
+        """The addresses of all GPUs that are known."""
+        return gpus_of(self.evidence)
+
+    @cached_property
+    def finished(self) -> bool:
+        """Whether the run is known to have come to a regular end."""
+        tests = self.evidence.benchmarks
+        if tests:
+            return all(test.complete for test in tests)
+        states = [c for process in self.evidence.processes for c in process.communicators]
+        return any(c.ended and not c.aborted for c in states)
 
     def process_of(self, speaker: Speaker) -> NcclProcess | None:
         """The process that speaks."""

@@ -1,13 +1,14 @@
 """Ranks that are behind or ahead of the others in one process group."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ncdiag.diagnose.collectives import Divergence, DivergenceKind, analyse
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.draft import Draft, derived
 from ncdiag.diagnose.postmortem.speech import listed
 from ncdiag.model.finding import FindingClass as C
+from ncdiag.model.finding import Suspect, SuspectKind
 from ncdiag.model.log import GroupProgress
 
 _PARTED = frozenset(
@@ -20,16 +21,19 @@ def desyncs(case: Case) -> list[Draft]:
     evidence = case.evidence
     if evidence.dumps:
         found = analyse(evidence.dumps, evidence.progress)
-        return [_of_divergence(each) for each in found if _tells(each)]
+        missed = {each.group for each in found if each.kind is DivergenceKind.NO_DUMP}
+        return [_of_divergence(each) for each in found if _tells(each, missed)]
     return list(_of_progress(evidence.progress))
 
 
-def _tells(divergence: Divergence) -> bool:
-    return bool(divergence.places) and divergence.kind is not DivergenceKind.NO_DUMP
+def _tells(divergence: Divergence, missed: Collection[str]) -> bool:
+    """Whether it is a finding of its own: a standstill is not where a dump is missing."""
+    explained = divergence.kind is DivergenceKind.STUCK and divergence.group in missed
+    return bool(divergence.places) and not explained
 
 
 def _of_divergence(divergence: Divergence) -> Draft:
-    parted = divergence.kind in _PARTED or divergence.accuses
+    parted = divergence.kind in _PARTED
     attributes = {"op": divergence.op or "", "seq": _text(divergence.seq)}
     if not parted:
         attributes["timeout_ms"] = _text(divergence.timeout_ms)
@@ -43,6 +47,9 @@ def _of_divergence(divergence: Divergence) -> Draft:
     )
     draft.confidence = divergence.confidence
     draft.notes.append(divergence.explanation)
+    if not parted:
+        named = (str(rank) for rank in draft.ranks)
+        draft.suspects += [Suspect(kind=SuspectKind.RANK, name=rank) for rank in named]
     return draft
 
 

@@ -159,9 +159,8 @@ def _clearest(echoes: list[Draft], case: Case) -> Draft | None:
         return None
     clearest = min(echoes, key=lambda draft: (draft.rule.echo or 99, order(draft, case)))
     quiet = clearest.class_ in {C.TERMINATED_BY_LAUNCHER, C.COMM_ABORTED}
-    done = case.evidence.benchmarks and all(b.complete for b in case.evidence.benchmarks)
     # Who is stopped after having finished did not fail.
-    return None if quiet and done else clearest
+    return None if quiet and case.finished else clearest
 
 
 def _can_cause(draft: Draft) -> bool:

@@ -3,16 +3,20 @@
 from collections.abc import Iterable
 
 from ncdiag.diagnose.postmortem.classes import RULES, Fold
+from ncdiag.diagnose.postmortem.devices import canonical
 from ncdiag.diagnose.postmortem.draft import Draft, role_of, severity_of
 from ncdiag.diagnose.postmortem.hosts import HostBook
 from ncdiag.diagnose.postmortem.timeline import Timeline
 from ncdiag.model.finding import FindingClass, Role, Severity
-from ncdiag.model.log import Event
+from ncdiag.model.log import NOBODY, Event
 
 _ROLES = (Role.ROOT, Role.CONSEQUENCE, Role.WARNING)
 _SEVERITIES = (Severity.FATAL, Severity.DEGRADED, Severity.INFO)
 # What tells devices of a host apart, in the order in which it is looked for.
 _DEVICE = ("pci", "device", "hca", "interface", "switch")
+
+# So close a library's own record stands behind what its provider or driver prints bare.
+_BESIDE_LINES = 2
 
 _Groups = dict[tuple[FindingClass, str | None, str | None], list[Event]]
 
@@ -43,7 +47,8 @@ def _adopt_placeless(groups: _Groups, timeline: Timeline) -> None:
 
 
 def _device(event: Event) -> str | None:
-    return next((event.attributes[key] for key in _DEVICE if key in event.attributes), None)
+    names = (event.attributes[key] for key in _DEVICE if key in event.attributes)
+    return next(map(canonical, names), None)
 
 
 def _place_of(class_: FindingClass, event: Event, hosts: HostBook) -> tuple[str | None, str | None]:
@@ -70,13 +75,27 @@ def draft_of(
         events=events,
         role=role,
         severity=next(severity for severity in _SEVERITIES if severity in severities),
-        first=speaking[0],
+        first=_spokesman(speaking),
         confidence=RULES[class_].base,
         host=host,
         key=key,
     )
     merge(draft)
     return draft
+
+
+def _spokesman(events: list[Event]) -> Event:
+    """The first event; of a bare line and the process's own record right after it, the record."""
+    first, *later = events[:2]
+    if later and first.speaker == NOBODY != later[0].speaker and _right_after(first, later[0]):
+        fuller = first.attributes.keys() < later[0].attributes.keys()
+        return later[0] if fuller else first
+    return first
+
+
+def _right_after(one: Event, other: Event) -> bool:
+    same = one.place.path == other.place.path
+    return same and 0 <= other.place.line - one.place.line <= _BESIDE_LINES
 
 
 def merge(draft: Draft) -> None:

@@ -128,8 +128,16 @@ def _kernel_agrees(draft: Draft, host: str, drafts: Drafts, case: Case) -> bool:
         and other.tier is Tier.HARDWARE
         and other.rule.isolate is not Isolate.NO
         and other.role is not Role.WARNING
+        and not _shared(other)
         and host in hosts_of(other.strong, case)
         for other in drafts
+    )
+
+
+def _shared(draft: Draft) -> bool:
+    """Whether it is a file system that others use, too: no sign against the host."""
+    return draft.class_ is C.STORAGE_ERROR and any(
+        event.details.get("scope") != "disk" for event in draft.accusing
     )
 
 
@@ -247,15 +255,18 @@ def _by_nvlink(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
 
 def _by_disk(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
     """A host's own disk that fails repeatedly; a file system that several use accuses no host."""
-    if any(event.details.get("scope") != "disk" for event in draft.accusing):
-        return []
-    return _repeated(draft, drafts, case)
+    return [] if _shared(draft) else _repeated(draft, drafts, case)
 
 
 def _by_scheduler(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
     """A node that the scheduler lost, if anything else speaks against it."""
     lost = [e for e in draft.accusing if "NODE" in e.attributes.get("reason", "").upper()]
-    hosts = hosts_of(lost, case)
+    jobs = {job for event in lost if (job := event.details.get("job"))}
+    named = [event for event in lost if event.details.get("node")]
+    hosts = hosts_of(named or lost, case)
+    if len(jobs) >= REPORTING_HOSTS and len(hosts) == 1:
+        # One node lost, by several jobs, as often as there are jobs.
+        return hosts if sum(event.count for event in named) >= len(jobs) else []
     return [h for h in hosts if _kernel_agrees(draft, h, drafts, case) or _again(draft, h, case)]
 
 

@@ -20,8 +20,15 @@ def library(evidence: LogEvidence) -> Library:
     name = _library_name(evidence)
     printed = list(_printed_versions(evidence))
     of_headings = [b.library_version for b in evidence.benchmarks if b.library_version]
-    known = tuple(dict.fromkeys(printed or of_headings))
+    known = _without_short_forms(dict.fromkeys(printed or of_headings))
     return Library(name=name or ("NCCL" if known else None), versions=known)
+
+
+def _without_short_forms(versions: Iterable[str]) -> tuple[str, ...]:
+    """What a framework quotes is the library's own ``2.21.5+cuda12.4`` without its build."""
+    known = tuple(versions)
+    whole = {version.split("+", 1)[0] for version in known if "+" in version}
+    return tuple(version for version in known if version not in whole)
 
 
 def _library_name(evidence: LogEvidence) -> str | None:

@@ -5,9 +5,21 @@ from collections.abc import Iterator
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.draft import Draft, derived
 from ncdiag.diagnose.postmortem.speech import listed, plural
+from ncdiag.diagnose.postmortem.thresholds import ECHO_CONFIDENCE
 from ncdiag.model.finding import FindingClass as C
+from ncdiag.model.finding import Role
 from ncdiag.model.log import RasIssue, RasMember
 
+# The texts of results, as far as they belong to nothing else.
+_RESULTS = (
+    ("unhandled cuda error", C.CUDA_ERROR),
+    ("unhandled system error", C.UNHANDLED_SYSTEM_ERROR),
+    ("internal error", C.INTERNAL_ERROR),
+    ("invalid argument", C.INVALID_USAGE),
+    ("invalid usage", C.INVALID_USAGE),
+    ("remote process exited", C.REMOTE_ERROR),
+    ("remote error", C.REMOTE_ERROR),
+)
 _MISSING = frozenset({"INCOMPLETE", "DEAD"})
 
 
@@ -15,13 +27,62 @@ def ras_drafts(case: Case) -> list[Draft]:
     """Drafts of the sections of all reports; an issue that two reports share is one."""
     missing: Draft | None = None
     parted: dict[str, Draft] = {}
+    errors: list[Draft] = []
+    late: list[Draft] = []
     for issue in _issues(case):
         if issue.kind in _MISSING:
             missing = _add_missing(missing, issue, case)
+        elif issue.kind == "ERROR":
+            errors += _errors(issue, case)
+        elif issue.kind == "TIMEOUT":
+            late.append(_late(issue))
         elif issue.kind == "MISMATCH" and (draft := _mismatch(issue, case)):
             parted.setdefault(f"{issue.group} {issue.op}", draft)
-    drafts = [*parted.values()]
-    return [missing, *drafts] if missing else drafts
+    drafts = [*each_class_once(errors), *parted.values()]
+    if missing or late:
+        drafts.insert(0, missing or late[0])
+    return drafts
+
+
+def each_class_once(drafts: list[Draft]) -> list[Draft]:
+    """The first draft of each class."""
+    found: dict[C, Draft] = {}
+    for draft in drafts:
+        found.setdefault(draft.class_, draft)
+    return list(found.values())
+
+
+def _errors(issue: RasIssue, case: Case) -> Iterator[Draft]:
+    """What ranks report of themselves: a result of the library, and no more."""
+    by_class: dict[C, list[RasMember]] = {}
+    for member in issue.members:
+        class_ = _result_class(member.status)
+        if class_ and _valid(member, issue):
+            by_class.setdefault(class_, []).append(member)
+    for status in issue.statuses:
+        if class_ := _result_class(status):
+            by_class.setdefault(class_, [])
+    for class_, members in by_class.items():
+        draft = derived(
+            class_,
+            issue.place,
+            issue.text or issue.kind,
+            ranks=sorted({m.rank for m in members if m.rank is not None}),
+        )
+        draft.confidence = ECHO_CONFIDENCE
+        draft.also_hosts += dict.fromkeys(case.hosts.resolve(m.host) for m in members if m.host)
+        yield draft
+
+
+def _result_class(text: str | None) -> C | None:
+    return next((class_ for said, class_ in _RESULTS if said in (text or "").lower()), None)
+
+
+def _late(issue: RasIssue) -> Draft:
+    """Answers that did not come in time while the report was made: a hint, no failure."""
+    draft = derived(C.RAS_INCOMPLETE, issue.place, issue.text or issue.kind, role=Role.WARNING)
+    draft.confidence = ECHO_CONFIDENCE
+    return draft
 
 
 def _issues(case: Case) -> Iterator[RasIssue]:
@@ -73,7 +134,20 @@ def _mismatch(issue: RasIssue, case: Case) -> Draft | None:
             for number, count in sorted(issue.counts.items())
         ]
         draft.notes.append(f"{issue.op or 'Operations'}: {listed(told)}.")
+    elif issue.kind == "MISMATCH":
+        _name_apart(draft, issue, case)
     return draft
+
+
+def _name_apart(draft: Draft, issue: RasIssue, case: Case) -> None:
+    """Ranks whose status is not that of most; a report lists the few."""
+    usual = max(issue.statuses, key=lambda status: issue.statuses[status], default=None)
+    apart = [m for m in issue.members if _valid(m, issue) and m.status and m.status != usual]
+    draft.ranks = sorted({m.rank for m in apart if m.rank is not None})
+    draft.also_hosts += dict.fromkeys(case.hosts.resolve(m.host) for m in apart if m.host)
+    told = [f"rank {m.rank} is at {m.status}" for m in apart if m.rank is not None]
+    if told:
+        draft.notes.append(f"The others are at {usual}, {listed(told)}." if usual else "")
 
 
 def _is_behind(member: RasMember, most: int) -> bool:

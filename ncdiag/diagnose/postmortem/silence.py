@@ -4,7 +4,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ncdiag.diagnose.postmortem.case import Case
-from ncdiag.diagnose.postmortem.thresholds import SILENCE_S, SILENCE_TIMES_PACE
+from ncdiag.diagnose.postmortem.thresholds import (
+    SILENCE_OF_UNKNOWN_PACE_S,
+    SILENCE_S,
+    SILENCE_TIMES_PACE,
+)
 from ncdiag.diagnose.postmortem.timeline import seconds_between
 from ncdiag.model.log import CommunicatorState, NcclProcess, Place
 
@@ -29,13 +33,13 @@ def call_silence(
         for state in process.communicators:
             if not state.last_call or state.ended:
                 continue
-            if _silent(case, state.last_call, killed, _pace(state)):
+            if _silent(case, state.last_call, killed, _pace(process, state)):
                 yield process, state
 
 
-def _pace(state: CommunicatorState) -> float | None:
+def _pace(process: NcclProcess, state: CommunicatorState) -> float | None:
     """Seconds from one call to the next, on average."""
-    whole = seconds_between(state.completed or state.started, state.last_call)
+    whole = seconds_between(state.completed or state.started or process.first, state.last_call)
     calls = max(state.calls, default=0) or state.api_calls
     return whole / calls if whole is not None and calls else None
 
@@ -45,7 +49,9 @@ def _silent(case: Case, last: Place, killed: Place | None, pace: float | None) -
     end = killed or case.evidence.clock_ends.get(last.path)
     lasted = seconds_between(last, end)
     if lasted is not None:
-        return pace is not None and lasted > max(SILENCE_S, SILENCE_TIMES_PACE * pace)
+        if pace is None:
+            return killed is not None and lasted > SILENCE_OF_UNKNOWN_PACE_S
+        return lasted > max(SILENCE_S, SILENCE_TIMES_PACE * pace)
     return killed is not None and not _time_limit_only(case)
 
 

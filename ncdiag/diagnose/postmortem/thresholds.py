@@ -25,6 +25,9 @@ REPORTING_HOSTS = 2
 SILENCE_TIMES_PACE = 10.0
 # ... and this, since checkpoints and evaluations take minutes without a word.
 SILENCE_S = 300.0
+# Calls of which it is not known how often they come, and a kill: time-outs of the libraries, after
+# which a hang is given up, are half an hour or less.
+SILENCE_OF_UNKNOWN_PACE_S = 1_800.0
 
 # Bandwidth falls off a cliff when the next larger size has this share or less: "half or more".
 CLIFF_SHARE = 0.5

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ncdiag.model.log import GroupProgress
+from ncdiag.model.log import FlightDump, FlightEntry, GroupProgress
 
 
 def progress(bench: Any, rank: Any, group: Any = "PG 1", **numbers: Any) -> Any:
@@ -87,3 +87,42 @@ def test_the_ranks_of_a_dead_process_explain_the_desync(bench: Any, post: Any, n
     records.append(progress(bench, 3, enqueued=39, completed=39))
     crash = bench.event("process_crash", rank=3, signal="11")
     assert names.roots(post(crash, progress=records)) == ["process_crash"]
+
+
+def dump(bench: Any, rank: int, state: str, size: int = 4) -> FlightDump:
+    entry = FlightEntry(
+        record_id=5,
+        group="0",
+        group_id="0",
+        collective_seq=5,
+        p2p_seq=0,
+        op_id=5,
+        name="nccl:all_reduce",
+        state=state,
+        input_sizes=((8,),),
+        output_sizes=((8,),),
+    )
+    groups = {"0": ("default_pg", tuple(range(size)))}
+    return FlightDump(
+        place=bench.place(path=f"trace_{rank}"),
+        rank=rank,
+        version="2.10",
+        groups=groups,
+        entries=[entry],
+        whole=True,
+    )
+
+
+def test_the_rank_that_left_no_dump_is_suspect(bench: Any, post: Any, names: Any) -> None:
+    answer = post(dumps=[dump(bench, rank, "scheduled") for rank in (0, 1, 3)])
+    assert names.roots(answer) == ["torch_watchdog_timeout"]
+    assert names.suspects(answer.findings[0]) == ["2"]
+
+
+def test_ranks_that_do_not_finish_are_suspect_of_a_timeout(
+    bench: Any, post: Any, names: Any
+) -> None:
+    dumps = [dump(bench, rank, "completed") for rank in range(3)]
+    answer = post(dumps=[*dumps, dump(bench, 3, "started")])
+    assert names.roots(answer) == ["torch_watchdog_timeout"]
+    assert names.suspects(answer.findings[0]) == ["3"]

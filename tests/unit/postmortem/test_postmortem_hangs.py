@@ -148,3 +148,18 @@ def test_a_timer_that_runs_out_before_the_first_row_tells_of_the_first_collectiv
     event = bench.event("hang_mid_run", "a")
     assert names.roots(post(event, benchmarks=[empty])) == ["hang_first_collective"]
     assert names.roots(post(event, benchmarks=[started])) == ["hang_mid_run"]
+
+
+def test_a_long_silence_of_unknown_pace_counts_before_a_kill(
+    bench: Any, post: Any, names: Any
+) -> None:
+    def answer(last: float, killed: float) -> Any:
+        call = ("AllReduce", "4", "7")
+        state = bench.communicator(0, 2, last_call=bench.place(last), calls={0x18: call})
+        process = bench.process("a", communicators=[state])
+        return post(bench.event("terminated_by_launcher", at=killed), processes=[process])
+
+    found = answer(0.0, 4000.0)
+    assert names.roots(found) == ["hang_mid_run"]
+    assert found.findings[0].attributes == {"op": "AllReduce", "seq": "18"}
+    assert "hang_mid_run" not in names.classes(answer(0.0, 1000.0))

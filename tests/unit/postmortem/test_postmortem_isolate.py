@@ -263,3 +263,27 @@ def test_nobody_is_convicted_while_a_process_ended_nobody_knows_where(
     assert names.isolated(post(*waiting)) == ["10.0.0.9"]
     assert not names.isolated(post(died, *waiting))
     assert names.isolated(post(placed, *waiting)) == ["10.0.0.9"]
+
+
+def test_a_stall_beside_a_shared_file_system_s_fault_isolates_nobody(
+    bench: Any, post: Any, names: Any
+) -> None:
+    stall = bench.event("kernel_stall", "a", process="python")
+    remote = bench.event("storage_error", "a", error="server not responding")
+    assert names.isolated(post(stall, remote)) == []
+    disk = bench.event("storage_error", "a", device="nvme2n1", details={"scope": "disk"})
+    assert names.isolated(post(stall, disk)) == ["a"]
+
+
+def test_a_node_that_two_jobs_lost(bench: Any, post: Any, names: Any) -> None:
+    def ended(job: str) -> Any:
+        return bench.event(
+            "job_cancelled", reason="NODE FAILURE", details={"job": job, "host": "a"}
+        )
+
+    lost = bench.event("job_cancelled", reason="Node failure", details={"node": "b"}, times=2)
+    assert names.isolated(post(ended("1"), ended("2"), lost)) == ["b"]
+    lost.count = 1
+    once = post(ended("1"), lost)
+    assert names.isolated(once) == []
+    assert names.suspects(once.findings[0])[0] == "b"

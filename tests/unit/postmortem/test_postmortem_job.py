@@ -121,7 +121,7 @@ def test_each_version_once_as_printed() -> None:
         benchmarks=[table("oak1", version="2.22.3")],
     )
     assert library(evidence).name == "NCCL"
-    assert library(evidence).versions == ("2.21.5+cuda12.4", "2.21.5", "2.20.5")
+    assert library(evidence).versions == ("2.21.5+cuda12.4", "2.20.5")
 
 
 def test_the_heading_of_a_benchmark_counts_where_no_version_is_printed() -> None:

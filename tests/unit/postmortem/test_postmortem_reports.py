@@ -74,3 +74,32 @@ def test_a_clean_report_is_ok_and_a_cut_one_is_not(bench: Any, post: Any) -> Non
     assert post(ras=[whole]).verdict == "ok"
     cut = RasReport(place=bench.place(), complete=False)
     assert post(ras=[cut]).verdict == "inconclusive"
+
+
+def _apart(rank: int, status: str) -> RasMember:
+    return RasMember(rank=rank, host="10.0.0.7", pid="9", gpus="0", operation=None, status=status)
+
+
+def test_a_rank_whose_status_is_not_that_of_most_is_suspect(
+    bench: Any, post: Any, names: Any
+) -> None:
+    given = report(bench, "MISMATCH", [_apart(6, "INIT"), _apart(0, "RUNNING")], op=None)
+    given.issues[0].statuses = {"RUNNING": 7, "INIT": 1}
+    finding = post(ras=[given]).findings[0]
+    assert names.suspects(finding) == ["6"]
+    assert "rank 6 is at INIT" in finding.explanation
+
+
+def test_errors_that_ranks_report_stand_for_the_results_they_quote(
+    bench: Any, post: Any, names: Any
+) -> None:
+    members = [_apart(1, "Unhandled system error"), _apart(2, "Internal error")]
+    answer = post(ras=[report(bench, "ERROR", members, op=None)])
+    assert sorted(names.classes(answer)) == ["internal_error", "unhandled_system_error"]
+    assert answer.findings[0].confidence < 0.5
+
+
+def test_answers_that_came_late_are_a_warning(bench: Any, post: Any, names: Any) -> None:
+    answer = post(ras=[report(bench, "TIMEOUT", [], op=None)])
+    assert names.classes(answer) == ["ras_incomplete"]
+    assert not names.roots(answer)

@@ -19,6 +19,7 @@ SETTING = "NCCL_SOCKET_IFNAME"
 def test_the_interface_that_was_wished_for(
     bench: Bench,
     post: Callable[..., Postmortem],
+    *,
     names: SimpleNamespace,
     own: str | None,
     other: str | None,

@@ -68,3 +68,19 @@ def test_evidence_quotes_the_line_that_speaks_first(bench: Any, post: Any) -> No
     assert (finding.first_seen.path, finding.first_seen.line) == (event.place.path, 1)
     assert finding.evidence[0].text == event.text
     assert isinstance(event.place, Place)
+
+
+def test_a_store_that_went_at_the_end_of_a_finished_run(bench: Any, post: Any) -> None:
+    table = bench.table([1.0, 2.0])
+    lost = bench.event("store_failure", rank=1, details={"printed": "W"})
+    assert post(lost).verdict == "findings"
+    assert post(lost, benchmarks=[table]).verdict == "ok"
+    printed_as_error = bench.event("store_failure", rank=1, details={"printed": "E"})
+    assert post(printed_as_error, benchmarks=[table]).verdict == "findings"
+
+
+def test_communicators_taken_down_after_a_regular_end(bench: Any, post: Any) -> None:
+    ended = bench.communicator(0, 2, completed=True, ended=True)
+    down = bench.event("comm_aborted", "a", pid="1")
+    done = bench.process("a", communicators=[ended])
+    assert post(down, processes=[done]).verdict == "ok"
