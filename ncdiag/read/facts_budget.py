@@ -1,7 +1,9 @@
 """When lines that only state facts are worth reading."""
 
-# A look is over after this many lines in all, or in a stretch that taught too little.
-_LOOK_LINES = 24_000
+# A look is over after this many lines, and some more for each host that came up meanwhile, or in
+# a stretch that taught too little.
+_LOOK_LINES = 6_000
+_LINES_A_HOST = 24
 _STRETCH_LINES = 4_000
 _WORTHWHILE = 0.1
 # After a communicator's start the reader looks again, for this many lines at first.
@@ -19,15 +21,20 @@ class FactsBudget:
         self._left = _LOOK_LINES
         self._lines = 0
         self._learned = 0
+        self._hosts = 0
 
     @property
     def wanted(self) -> bool:
         """Whether facts are to be looked for."""
         return self._left > 0
 
-    def spend(self, lines: int, learned: int) -> None:
-        """Note that ``lines`` were read since the last time, and how much new they told."""
-        self._left -= lines
+    def spend(self, lines: int, learned: int, hosts: int) -> None:
+        """Note that ``lines`` were read since the last time, and how much new they told.
+
+        ``hosts`` is the number of hosts that are known by now.
+        """
+        self._left += _LINES_A_HOST * (hosts - self._hosts) - lines
+        self._hosts = hosts
         self._lines += lines
         self._learned += learned
         if self._lines >= _STRETCH_LINES:

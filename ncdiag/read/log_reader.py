@@ -62,6 +62,11 @@ class LogReader:
         """How many facts were new."""
         return sum(getattr(reader, "learned", 0) for reader in self._readers)
 
+    @property
+    def known_hosts(self) -> int:
+        """How many hosts have spoken."""
+        return len(self._hosts)
+
     def take(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> None:
         """Read a line without its line end; ``hits`` are the needles it contains."""
         if self._brief and hits and not self.open:

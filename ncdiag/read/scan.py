@@ -16,8 +16,8 @@ except ImportError:  # no wheel for this platform: slower, same answer
     hyperscan = None  # type: ignore[assignment]
 
 # An event is one integer, offset and needle, so that sorting them is cheap.
-_ID_BITS = 16
-_ID_MASK = (1 << _ID_BITS) - 1
+ID_BITS = 16
+_ID_MASK = (1 << ID_BITS) - 1
 
 
 # A line of a block, ``block[start:end]`` without its line feed, and the needles in it.
@@ -49,7 +49,7 @@ class Scanner:
         ``begin`` and ``stop`` are line starts, or the end of the block. Each line has its hits
         sorted, each once.
         """
-        mask, bits = _ID_MASK, _ID_BITS
+        mask, bits = _ID_MASK, ID_BITS
         start = end = begin
         first = -1
         more: list[int] = []
@@ -67,6 +67,15 @@ class Scanner:
                 more.append(event & mask)
         if first >= 0:
             yield start, end, self._names(first, more)
+
+    def events(self, block: bytearray, begin: int, stop: int) -> list[int]:
+        """What the engine finds: (end offset << ``ID_BITS`` | needle), in order."""
+        return self._find(block, begin, stop)
+
+    def named(self, events: list[int]) -> tuple[bytes, ...]:
+        """The needles of one line's events."""
+        first, *more = [event & _ID_MASK for event in events]
+        return self._names(first, more)
 
     def hits(self, line: bytes) -> tuple[bytes, ...]:
         """The needles in one line."""
@@ -104,7 +113,7 @@ class _ByHyperscan:
         append = events.append
 
         def keep(index: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            append(begin + end << _ID_BITS | index)
+            append(begin + end << ID_BITS | index)
 
         with memoryview(block) as whole, whole[begin:stop] as part:
             self._database.scan(part, match_event_handler=keep, scratch=self._scratch)
@@ -142,7 +151,7 @@ class _ByRe:
             end = stop if end < 0 else end
             line = bytes(block[start:end])
             events += sorted(
-                (start + offset + len(needle)) << _ID_BITS | index
+                (start + offset + len(needle)) << ID_BITS | index
                 for index, needle in enumerate(self._needles)
                 if (offset := line.find(needle)) >= 0
             )

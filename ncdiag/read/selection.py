@@ -3,7 +3,8 @@
 from ncdiag.read.blocks import LINE_LIMIT, Block
 from ncdiag.read.facts_budget import FactsBudget
 from ncdiag.read.log_reader import LogReader
-from ncdiag.read.scan import Scanner
+from ncdiag.read.newlines import newlines
+from ncdiag.read.scan import ID_BITS, Scanner
 
 # The ends of a large input are read whatever they contain.
 _EDGE_BYTES = 16 << 10
@@ -41,6 +42,7 @@ class Selection:
         self._begins, self._ends = begins, ends
         self._engine = engine
         self._budget = FactsBudget()
+        self._newlines = newlines(size)
         self._scanners: dict[tuple[bool, bool], Scanner] = {}
         # Of the block at hand: its bytes, and what is read whole before and after these offsets.
         self._buffer = bytearray()
@@ -64,31 +66,74 @@ class Selection:
 
     def _span(self, position: int, stop: int) -> None:
         """Look through whole lines with the needles wanted at this point of the input."""
-        reader, buffer, limit = self._reader, self._buffer, LINE_LIMIT
+        reader = self._reader
         free = self._every_line or position < self._head or stop > self._tail
         facts = self._every_line or self._budget.wanted
-        muted, skips = reader.muted, reader.skips
+        scanner = self._scanner(facts=facts)
         before = reader.learned, reader.starts
         taken = 0
-        for start, end, hits in self._scanner(facts=facts).lines(buffer, position, stop):
-            if free or reader.open:
-                position = self._between(position, start)
-            elif muted and skips(bytes(buffer[start:end])):
-                continue
-            self.lines += buffer.count(b"\n", position, start)
+        if not (free or reader.open):
+            position, taken = self._hurry(scanner, position, stop)
+        if position < stop:
+            taken += self._walk(scanner, position, stop)
+        if facts:
+            self._budget.spend(taken, reader.learned - before[0], reader.known_hosts)
+        if reader.starts > before[1]:
+            self._budget.renew()
+
+    def _walk(self, scanner: Scanner, position: int, stop: int) -> int:
+        """Give lines with needles, and what else is wanted; returns how many had needles."""
+        buffer = self._buffer
+        taken = 0
+        for start, end, hits in scanner.lines(buffer, position, stop):
+            position = self._between(position, start)
+            self.lines += self._newlines(buffer, position, start)
             taken += 1
-            if end - start > limit:
-                self._take_long(start, end)
-            else:
-                reader.take(bytes(buffer[start:end]), self.lines + 1, hits)
+            self._take(start, end, hits)
             self.lines += end < stop
             position = min(end + 1, stop)
         position = self._between(position, stop)
-        self.lines += buffer.count(b"\n", position, stop)
-        if facts:
-            self._budget.spend(taken, reader.learned - before[0])
-        if reader.starts > before[1]:
-            self._budget.renew()
+        self.lines += self._newlines(buffer, position, stop)
+        return taken
+
+    def _hurry(self, scanner: Scanner, position: int, stop: int) -> tuple[int, int]:
+        """Give lines with needles only, and not those of a flood, until a reader is open.
+
+        Returns how far that went, and how many lines were given. This loop is what most of the
+        time goes into: it looks at each hit once and at nothing twice.
+        """
+        buffer, reader = self._buffer, self._reader
+        muted, skips = reader.muted, reader.skips
+        events = scanner.events(buffer, position, stop)
+        number, count = 0, len(events)
+        taken = 0
+        end = position - 1
+        while number < count:
+            at = events[number] >> ID_BITS
+            start = buffer.rfind(b"\n", position, at) + 1 or position
+            end = buffer.find(b"\n", at, stop)
+            end = stop if end < 0 else end
+            first = number
+            number += 1
+            while number < count and events[number] >> ID_BITS <= end:
+                number += 1
+            if muted and skips(bytes(buffer[start:end])):
+                continue
+            self.lines += self._newlines(buffer, position, start)
+            taken += 1
+            self._take(start, end, scanner.named(events[first:number]))
+            self.lines += end < stop
+            position = min(end + 1, stop)
+            if reader.open:
+                return position, taken
+        self.lines += self._newlines(buffer, position, stop)
+        return stop, taken
+
+    def _take(self, start: int, end: int, hits: tuple[bytes, ...]) -> None:
+        if end - start > LINE_LIMIT:
+            self._take_long(start, end)
+        else:
+            self._reader.take(bytes(self._buffer[start:end]), self.lines + 1, hits)
 
     def _between(self, position: int, stop: int) -> int:
         """Give lines without a needle as far as they are wanted; returns where that ended."""
@@ -98,14 +143,11 @@ class Selection:
                 if stop <= self._tail:
                     break
                 if position < self._tail:
-                    self.lines += buffer.count(b"\n", position, self._tail)
+                    self.lines += self._newlines(buffer, position, self._tail)
                     position = self._tail
             end = buffer.find(b"\n", position, stop)
             end = stop if end < 0 else end
-            if end - position > LINE_LIMIT:
-                self._take_long(position, end)
-            else:
-                reader.take(bytes(buffer[position:end]), self.lines + 1, ())
+            self._take(position, end, ())
             self.lines += end < stop
             position = min(end + 1, stop)
         return position

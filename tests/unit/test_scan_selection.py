@@ -8,6 +8,7 @@ from ncdiag.read import selection
 from ncdiag.read.blocks import blocks
 from ncdiag.read.facts_budget import FactsBudget
 from ncdiag.read.log_reader import LogReader
+from ncdiag.read.newlines import newlines
 from ncdiag.read.selection import Selection
 
 
@@ -126,9 +127,26 @@ def test_facts_are_read_while_they_teach_something() -> None:
     witness, _ = select(b"a fact that is always the same\n" * 200_000)
     assert 4_000 <= len(witness.seen) < 20_000
     budget = FactsBudget()
-    budget.spend(4_000, 3_000)
+    budget.spend(4_000, 3_000, 2)
     assert budget.wanted
-    budget.spend(4_000, 10)
+    budget.spend(4_000, 10, 2)
     assert not budget.wanted
     budget.renew()
     assert budget.wanted
+
+
+def test_facts_of_more_hosts_take_longer_to_read() -> None:
+    few, many = FactsBudget(), FactsBudget()
+    few.spend(8_000, 8_000, 2)
+    many.spend(8_000, 8_000, 200)
+    assert not few.wanted
+    assert many.wanted
+
+
+def test_a_large_log_has_its_line_feeds_counted_by_numpy() -> None:
+    pytest.importorskip("numpy")
+    text = bytearray(b"one\ntwo\n\nfour" * 3_000)
+    slow, fast = newlines(None), newlines(1 << 40)
+    assert slow is not fast
+    for start, stop in ((0, len(text)), (3, 4), (1, 9_000), (len(text), len(text))):
+        assert slow(text, start, stop) == fast(text, start, stop) == text.count(b"\n", start, stop)
