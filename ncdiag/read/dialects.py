@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from ncdiag.read.document import Document
 from ncdiag.read.elastic import ElasticReader
+from ncdiag.read.fabric_blocks import FabricBlockReader
 from ncdiag.read.inspector import InspectorReader
 from ncdiag.read.kernel_blocks import KernelBlockReader
 from ncdiag.read.kinds import KindReader
@@ -39,6 +40,7 @@ def line_readers() -> list[LineReader]:
         RayDeathReader(),
         Mlx5DumpReader(),
         KernelBlockReader(),
+        FabricBlockReader(),
         KindReader(),
         RasTextReader(),
         RasJsonReader(),

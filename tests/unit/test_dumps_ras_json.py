@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from ncdiag.model.log import LogEvidence, Place, RasReport
 from ncdiag.read.line import Line
+from ncdiag.read.peel import Peeler
 from ncdiag.read.ras import json_report
 from ncdiag.read.ras.json_lines import RasJsonReader
 from ncdiag.read.ras.json_report import RasDocument
@@ -268,3 +269,16 @@ def test_any_value_in_place_of_the_right_one(value: Any, data: st.DataObject) ->
 
 def test_lines_full_of_quotes_are_looked_at_once() -> None:
     read_lines(['"nccl_version": 1', '"' + '\\"' * 32_768, '"' * 65_536, "{" * 65_536])
+
+
+@pytest.mark.parametrize("label", ["0: ", " 12: ", "[rank3]: ", "elm1: ", "[3] "])
+def test_reports_behind_labels_of_launchers(label: str) -> None:
+    text = json.dumps(told([rank(0), rank(1)]), indent=2)
+    peeler = Peeler("job.log")
+    reader, evidence = RasJsonReader(), LogEvidence()
+    raws = [f"{label}{line}".encode() for line in ["starting", *text.splitlines()]]
+    lines = [line for number, raw in enumerate(raws, 1) for line in peeler.feed(raw, number)]
+    for line in [*lines, *peeler.finish()]:
+        reader.read(line, [needle for needle in reader.needles if needle in line.text.encode()])
+    reader.finish(evidence)
+    assert [found.largest for found in evidence.ras] == [4]

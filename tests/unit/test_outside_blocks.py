@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncdiag.model.log import Event, LogEvidence
+from ncdiag.read.fabric_blocks import FabricBlockReader
 from ncdiag.read.kernel_blocks import KernelBlockReader
 from ncdiag.read.kinds import KindReader
 from ncdiag.read.line import LineReader
@@ -179,3 +180,18 @@ def test_logs_cut_anywhere(kind: type[LineReader]) -> None:
 )
 def test_lines_of_mpi_in_any_order(lines: list[str]) -> None:
     read(MpiEndReader(), "\n".join(lines))
+
+
+@pytest.mark.parametrize(("severity", "degraded"), [("Fatal", False), ("Non Fatal", True)])
+def test_fields_below_a_heading_of_the_fabric_manager(severity: str, *, degraded: bool) -> None:
+    fields = {"moduleId": "2", "nodeId": "5", "gpuGuid": "0x0A1B", "portNum": "11"}
+    lines = [
+        f"[ERROR] [tid 7] Fabric Manager detected GPU NVL {severity} error on :",
+        *(f"{name} : {value}" for name, value in fields.items()),
+        *["another line"] * 4,
+        "portNum : 3",
+    ]
+    (event,) = read(FabricBlockReader(), "\n".join(lines))
+    assert event.attributes == {"link": "11"}
+    assert event.details["gpu_guid"] == "0x0A1B"
+    assert (event.severity == "degraded") is degraded

@@ -83,6 +83,29 @@ def test_an_equals_sign_at_the_end_is_kept() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("first", "rest"),
+    [
+        (
+            "slurmstepd: error: *** JOB 77 ON a1 CANCELLED AT 2031-02-03T04:05:06",
+            "DUE TO TIME LIMIT ***",
+        ),
+        (
+            "slurmstepd: error: *** STEP 77.0 ON a1 CANCELLED AT 2031-02-03T04:05:06 DUE TO",
+            "TIME LIMIT ***",
+        ),
+    ],
+)
+def test_a_record_of_slurm_goes_on_to_its_asterisks(first: str, rest: str) -> None:
+    wide = "x" * 200
+    assert [line.text for line in peel([wide, first, rest, "bye"])] == [
+        wide,
+        f"{first} {rest}",
+        "bye",
+    ]
+    assert [line.text for line in peel([first, "bye"])] == [first, "bye"]
+
+
 @given(st.lists(st.text("> ab", max_size=90), max_size=30))
 def test_no_letter_is_lost(texts: list[str]) -> None:
     letters = str.maketrans("", "", "> ")

@@ -10,6 +10,7 @@ from ncdiag.read.peel.wrappers import Proof, Wrapper
 _MOST = 16
 # Beginnings that no wrapper is mistaken for: of NCCL, its tests, torch, kernels and launchers.
 _OPENER = re.compile(
+    r'"(?:nccl_version|event)"\s{0,4}:|'
     r"[NR]CCL version\b|[\w.-]{1,255}:\d{1,10}:\d{1,10} \[-?\d{1,4}\] "
     r"|# |#$|NVRM: |nvidia-nvswitch\d|mlx[45]_core |mlx5: |Traceback \(most recent"
     r"|[^\s:\[\]<>(){}|]{1,255}: Test (?:NCCL|CUDA) failure| \.\. \S{1,255} pid \d|libfabric:\d"

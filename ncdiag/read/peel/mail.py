@@ -27,6 +27,10 @@ _UNFINISHED = re.compile(
     r"(?:[,(=]| (?:[Gg]ot|completion|from|peer|remote|with|error|status|opcode|vendor|err|len|to"
     r"|of|on|in|for|by|at|the|a|an|and|is|was|has|been|not|failed to|call|Call|connect))$"
 )
+# What Slurm ends with three asterisks, on that line or on the next.
+_OPEN = "CANCELLED AT "
+_OPEN_END = re.compile(r"\*\*\* (?:JOB|STEP) [^*\n]{1,160} CANCELLED AT [\w:-]{4,32}[A-Z ]{0,40}$")
+_ITS_REST = re.compile(r"[A-Z][A-Z ,]{1,80}\*\*\*")
 _MOST_PARTS = 12
 _MOST_WAITING = 64
 _PROOF = 3
@@ -58,7 +62,7 @@ class Mail:
         if len(text) > _WIDEST and text[:1] != ">":
             self._wide = True
         busy = self._soft or self._held or self._waiting or self._encoded
-        if busy or text[-1:] == "=" or text[:1] in {">", "C", "c"}:
+        if busy or text[-1:] == "=" or text[:1] in {">", "C", "c"} or _OPEN in text:
             return False
         return self._wide or len(text) < _SHORT
 
@@ -134,7 +138,7 @@ class Mail:
         quote = _QUOTE.match(text)
         bare = text[quote.end() :] if quote else text
         narrow = _SHORT <= len(bare) <= _WIDEST and (quote or not self._wide)
-        if narrow and self._holds(bare):
+        if (narrow and self._holds(bare)) or _OPEN_END.search(text):
             self._held, self._parts = raw, 1
             self._last = text
         else:
@@ -147,6 +151,8 @@ class Mail:
             return None
         bare = raw.text[again.end() :] if again else raw.text
         before = self._last[quote.end() :] if quote else self._last
+        if _OPEN in before:
+            return bare if _ITS_REST.match(bare) and _OPEN_END.search(before) else None
         word = bare.split(" ", 1)[0]
         fits = len(before.rstrip()) + 1 + len(word) <= _NARROWEST
         if not word or fits or len(bare) > _WIDEST or bare[0] in "-#*=|`" or self._begins(bare):
@@ -154,7 +160,7 @@ class Mail:
         return bare
 
     def _believed(self, held: Raw) -> bool:
-        if _UNFINISHED.search(held.text.rstrip()) or self._parts > 1:
+        if self._parts > 1 or _UNFINISHED.search(held.text.rstrip()) or _OPEN in held.text:
             return True
         # A terminal cuts all lines at one width, and between letters.
         return self._proved or (held.text[:1] == ">" and len(held.text) != _WIDEST)
