@@ -3,6 +3,7 @@
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import Tier
 from ncdiag.diagnose.postmortem.devices import canonical
+from ncdiag.diagnose.postmortem.docket import Docket
 from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.thresholds import CASCADE_S, CAUSE_AFTER_EFFECT_S
 from ncdiag.diagnose.postmortem.timeline import seconds_between
@@ -25,25 +26,16 @@ _NIC_CAUSES = {
 }
 
 
-def cascade(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
+def cascade(draft: Draft, drafts: Docket, case: Case) -> Draft | None:
     """The fault of the same GPU, adapter or host that this one follows from."""
     if draft.tier is not Tier.HARDWARE:
         return None
-    for other in drafts:
-        if other is draft or not other.root or other.tier is not Tier.HARDWARE:
-            continue
-        if not _same_host(draft, other):
+    for other in drafts.hardware_like(draft):
+        if other is draft or not other.root:
             continue
         if _gpu_follows(draft, other, case) or _nic_follows(draft, other):
             return other
     return None
-
-
-def _same_host(one: Draft, other: Draft) -> bool:
-    """Whether both are of one host; lines of one input without a host are taken for one."""
-    if one.host is None or other.host is None:
-        return one.host is other.host and one.first.place.path == other.first.place.path
-    return one.host == other.host
 
 
 def _gpu_follows(draft: Draft, cause: Draft, case: Case) -> bool:

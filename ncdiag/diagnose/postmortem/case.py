@@ -24,6 +24,14 @@ class Case:
         return {(p.host, p.pid): p for p in self.evidence.processes}
 
     @cached_property
+    def processes_on(self) -> dict[str, list[NcclProcess]]:
+        """Processes by the name of their host."""
+        hosts: dict[str, list[NcclProcess]] = {}
+        for process in self.evidence.processes:
+            hosts.setdefault(self.hosts.resolve(process.host), []).append(process)
+        return hosts
+
+    @cached_property
     def gpus(self) -> set[str]:
         """The addresses of all GPUs that are known."""
         return gpus_of(self.evidence)

@@ -26,16 +26,9 @@ def differences(case: Case) -> list[Draft]:
     return [draft for draft in found if draft]
 
 
-def _by_host(case: Case) -> dict[str, list[NcclProcess]]:
-    hosts: dict[str, list[NcclProcess]] = {}
-    for process in case.evidence.processes:
-        hosts.setdefault(case.hosts.resolve(process.host), []).append(process)
-    return hosts
-
-
 def _one_sided(case: Case) -> Draft | None:
     """Hosts whose network channels all lack GPUDirect, while another host's have it."""
-    hosts = _by_host(case)
+    hosts = case.processes_on
     direct = {h: sum(p.gdr_channels for p in ps) for h, ps in hosts.items()}
     plain = {h: sum(p.plain_channels for p in ps) for h, ps in hosts.items()}
     without = {h for h in hosts if plain[h] and not direct[h]}
@@ -123,7 +116,7 @@ def _missing_nic(case: Case) -> Draft | None:
     """A host with fewer verbs adapters than its peers, all others being alike."""
     counts = {
         host: max(len(process.nics) for process in processes)
-        for host, processes in _by_host(case).items()
+        for host, processes in case.processes_on.items()
         if any(_VERBS in process.networks for process in processes)
     }
     usual = Counter(counts.values()).most_common(1)
@@ -135,7 +128,7 @@ def _missing_nic(case: Case) -> Draft | None:
     host = fewer[0]
     draft = derived(
         C.NETWORK_FALLBACK,
-        _place(_by_host(case)[host]),
+        _place(case.processes_on[host]),
         f"{host} uses {plural(counts[host], 'adapter')}, the others {usual[0][0]}",
         attributes={"network": _VERBS},
     )
@@ -174,7 +167,7 @@ def _slow_nic(case: Case) -> Draft | None:
         usual, count = Counter(hosts.values()).most_common(1)[0]
         slow = sorted(h for h, s in hosts.items() if int(s) < int(usual))
         if slow and len(hosts) > 2 and 2 * count > len(hosts):
-            place = _place(_by_host(case)[slow[0]])
+            place = _place(case.processes_on[slow[0]])
             text = f"{nic} runs at {hosts[slow[0]]} Mbit/s on {slow[0]}, at {usual} elsewhere"
             draft = derived(C.NETWORK_FALLBACK, place, text, attributes={"network": _VERBS})
             draft.notes.append(text[0].upper() + text[1:] + ".")

@@ -12,6 +12,7 @@ from ncdiag.diagnose.postmortem.chains import unexplained
 from ncdiag.diagnose.postmortem.confidence import weigh
 from ncdiag.diagnose.postmortem.desync import desyncs
 from ncdiag.diagnose.postmortem.differences import differences
+from ncdiag.diagnose.postmortem.docket import Docket
 from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.endings import ends_of_workers
 from ncdiag.diagnose.postmortem.explain import explain, order
@@ -45,13 +46,13 @@ def diagnose(evidence: LogEvidence, names: Mapping[str, str] = _NO_NAMES) -> Pos
     ``names`` maps addresses to host names, where the operator knows better than the logs.
     """
     case = Case(evidence, HostBook(evidence, names), Timeline(evidence))
-    drafts = _drafts(case)
+    drafts = Docket(_drafts(case), case.hosts)
     explain(drafts, case)
     blame(drafts, case)
     weigh(drafts, case)
     isolated = isolate(drafts, case)
-    drafts.sort(key=lambda draft: (_ROLES.index(draft.role), *order(draft, case)))
-    word = verdict(drafts, case)
+    ranked = sorted(drafts, key=lambda draft: (_ROLES.index(draft.role), *order(draft, case)))
+    word = verdict(ranked, case)
     job, used = job_shape(evidence), library(evidence)
     return Postmortem(
         verdict=word,
@@ -60,9 +61,9 @@ def diagnose(evidence: LogEvidence, names: Mapping[str, str] = _NO_NAMES) -> Pos
         job=job,
         network=network(evidence),
         benchmarks=tuple(benchmarks(evidence)),
-        findings=tuple(findings(drafts)),
+        findings=tuple(findings(ranked)),
         isolate=tuple(isolated),
-        story=tuple(story(drafts, case, verdict=word, job=job, library=used, isolate=isolated)),
+        story=tuple(story(ranked, case, verdict=word, job=job, library=used, isolate=isolated)),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from ncdiag.diagnose.postmortem.cascade import cascade
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import Tier
+from ncdiag.diagnose.postmortem.docket import Docket
 from ncdiag.diagnose.postmortem.draft import Draft, role_of
 from ncdiag.diagnose.postmortem.endings import (
     after_failed_call,
@@ -24,25 +25,32 @@ from ncdiag.diagnose.postmortem.timeline import seconds_between
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role
 
-Rule = Callable[[Draft, list[Draft], Case], Draft | None]
+Rule = Callable[[Draft, Docket, Case], Draft | None]
 
 # What only the ones who launched the job say; it names no cause.
 _REPORTS = frozenset({C.ELASTIC_WORKER_FAILED, C.STORE_FAILURE})
 _TIMEOUTS = frozenset({C.TORCH_WATCHDOG_TIMEOUT, C.TORCH_WATCHDOG_STUCK, C.RAS_MISMATCH})
 
 
-def explain(drafts: list[Draft], case: Case) -> None:
+def explain(drafts: Docket, case: Case) -> None:
     """Give every draft its final role."""
     for draft in drafts:
         if draft.root and recovered(draft, drafts, case):
             draft.role = Role.WARNING
         elif went_unanswered(draft, case):
             draft.role, draft.confidence = Role.ROOT, UNANSWERED_CONFIDENCE
-    for rule in _RULES:
-        for draft in sorted(drafts, key=lambda d: order(d, case), reverse=True):
+    for rules in (_FIRST_RULES, _RULES):
+        _apply(rules, drafts, case)
+    _echoes(drafts, case)
+
+
+def _apply(rules: Iterable[Rule], drafts: Docket, case: Case) -> None:
+    """Try each rule on every draft, the least sure first."""
+    ranked = sorted(drafts, key=lambda draft: order(draft, case), reverse=True)
+    for rule in rules:
+        for draft in ranked:
             if draft.root and (cause := rule(draft, drafts, case)):
                 draft.explain_by(cause)
-    _echoes(drafts, case)
 
 
 def order(draft: Draft, case: Case) -> tuple[object, ...]:
@@ -126,12 +134,15 @@ def _reported(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
     return None
 
 
-_RULES: tuple[Rule, ...] = (
+# The last of these lets another event speak for a draft, which may change the order.
+_FIRST_RULES: tuple[Rule, ...] = (
     cascade,
     ended_early,
     killed_for_memory,
     retold,
     after_failed_call,
+)
+_RULES: tuple[Rule, ...] = (
     local_hardware,
     points_at,
     _exact,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from ncdiag.diagnose.postmortem.blame import hosts_of
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import Isolate, Tier
+from ncdiag.diagnose.postmortem.docket import Docket
 from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.ports import came_back, losses
 from ncdiag.diagnose.postmortem.thresholds import AGAIN_AFTER_S, REPORTING_HOSTS, STALL_AFTER_S
@@ -16,7 +17,6 @@ from ncdiag.model.finding import Isolation, Role
 from ncdiag.model.log import Event, Place
 from ncdiag.model.nodes import is_host_name
 
-Drafts = list[Draft]
 # Memory errors that the driver contained, or took note of.
 _CONTAINED = frozenset({"63", "92", "94", "156"})
 # Several hosts that say so at once share a setting, a file system or a room.
@@ -46,7 +46,7 @@ _POINTING = frozenset({C.BOOTSTRAP_CONNECT_FAILED, C.SOCKET_ERROR, C.OFI_COMPLET
 _UNREACHABLE = ("no route", "timed out", "host is down", "unreachable")
 
 
-def isolate(drafts: Drafts, case: Case) -> list[Isolation]:
+def isolate(drafts: Docket, case: Case) -> list[Isolation]:
     """The hosts to leave out, each once, the surest first."""
     found: dict[str, Isolation] = {}
     for draft in drafts:
@@ -79,7 +79,7 @@ def _follow_driver(draft: Draft, case: Case) -> None:
             draft.isolate[host] = f"{draft.class_} on {host}: the driver asks for a reset"
 
 
-def _hosts(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+def _hosts(draft: Draft, drafts: Docket, case: Case) -> list[str]:
     special = _SPECIAL.get(draft.class_)
     if special:
         return special(draft, drafts, case)
@@ -95,16 +95,14 @@ def _certain(draft: Draft, case: Case) -> list[str]:
     return hosts_of(draft.accusing, case)
 
 
-def _repeated(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+def _repeated(draft: Draft, drafts: Docket, case: Case) -> list[str]:
     """Hosts with a second sign: again some time later, or another fault of the host."""
     if draft.role is Role.WARNING and draft.class_ is not C.NVSWITCH_NONFATAL:
         return []
     hosts = hosts_of(draft.accusing, case)
-    if draft.class_ in _SHARED_WHEN_SEVERAL:
-        alike = (other for other in drafts if other.class_ is draft.class_)
-        if len({host for other in alike for host in hosts_of(other.accusing, case)}) > 1:
-            return []
-    return [h for h in hosts if _again(draft, h, case) or _kernel_agrees(draft, h, drafts, case)]
+    if draft.class_ in _SHARED_WHEN_SEVERAL and len(drafts.hosts_of(draft.class_)) > 1:
+        return []
+    return [h for h in hosts if _again(draft, h, case) or _kernel_agrees(draft, h, drafts)]
 
 
 def _again(draft: Draft, host: str, case: Case) -> bool:
@@ -121,16 +119,14 @@ def spread(events: Iterable[Event]) -> float:
     return max((abs(gap) for gap in gaps if gap is not None), default=0.0)
 
 
-def _kernel_agrees(draft: Draft, host: str, drafts: Drafts, case: Case) -> bool:
+def _kernel_agrees(draft: Draft, host: str, drafts: Docket) -> bool:
     """Whether another fault of hardware stands on the host."""
     return any(
         other is not draft
-        and other.tier is Tier.HARDWARE
         and other.rule.isolate is not Isolate.NO
         and other.role is not Role.WARNING
         and not _shared(other)
-        and host in hosts_of(other.strong, case)
-        for other in drafts
+        for other in drafts.hardware_on(host)
     )
 
 
@@ -141,7 +137,7 @@ def _shared(draft: Draft) -> bool:
     )
 
 
-def _by_transfers(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+def _by_transfers(draft: Draft, drafts: Docket, case: Case) -> list[str]:
     """The one host that several hosts name; a local status on one host that repeats itself."""
     convicting = [event for event in draft.accusing if status_of(event) in CONVICTING]
     host = tally(convicting, case).convicted()
@@ -151,11 +147,11 @@ def _by_transfers(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
     hosts = hosts_of(own, case)
     if len(hosts) != 1:
         return []
-    agreed = _kernel_agrees(draft, hosts[0], drafts, case)
+    agreed = _kernel_agrees(draft, hosts[0], drafts)
     return hosts if agreed or spread(own) > AGAIN_AFTER_S else []
 
 
-def _ended_somewhere(drafts: Drafts, case: Case) -> bool:
+def _ended_somewhere(drafts: Docket, case: Case) -> bool:
     """Whether a process ended by itself, nobody knows where: perhaps that is why all wait."""
     return any(
         draft.root and draft.class_ in _ENDINGS and not hosts_of(draft.accusing, case)
@@ -163,7 +159,7 @@ def _ended_somewhere(drafts: Drafts, case: Case) -> bool:
     )
 
 
-def _by_peers(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+def _by_peers(draft: Draft, drafts: Docket, case: Case) -> list[str]:
     """The one host that several hosts cannot reach; a refusal comes from a host that is there."""
     unreached = [
         event
@@ -179,7 +175,7 @@ def _by_peers(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
     return _repeated(draft, drafts, case) if draft.class_ is C.OFI_COMPLETION_ERROR else []
 
 
-def _by_qp(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+def _by_qp(draft: Draft, drafts: Docket, case: Case) -> list[str]:
     """Two adapters that cannot be connected: nobody, unless one NIC fails with several others."""
     del drafts
     failed: dict[tuple[str, str], set[str]] = {}
@@ -192,73 +188,68 @@ def _by_qp(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
     return [bad[0][0]] if len(bad) == 1 and len(failed) == 1 else []
 
 
-def _by_port(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+def _by_port(draft: Draft, drafts: Docket, case: Case) -> list[str]:
     """A port that all ranks of its host report, that others time out against, or that repeats."""
     if draft.role is Role.WARNING or not draft.host or _everywhere(draft, drafts, case):
         return []
     speaking = {event.speaker for event in draft.accusing}
     known = _processes_on(draft.host, case)
     everyone = len(speaking) >= max(known, 2)
-    against = any(
-        draft.host in tally(other.accusing, case).hosts
-        for other in drafts
-        if other.class_ in {C.IB_COMPLETION_ERROR, C.SOCKET_ERROR, C.OFI_COMPLETION_ERROR}
-    )
+    against = draft.host in drafts.named
     again = losses(draft, case) > 1 or _again(draft, draft.host, case)
-    agreed = _kernel_agrees(draft, draft.host, drafts, case)
+    agreed = _kernel_agrees(draft, draft.host, drafts)
     return [draft.host] if everyone or against or again or agreed else []
 
 
-def _everywhere(draft: Draft, drafts: Drafts, case: Case) -> bool:
+def _everywhere(draft: Draft, drafts: Docket, case: Case) -> bool:
     """Whether most of several hosts lost a port: the switch they share, not each of them."""
-    lost = {other.host for other in drafts if other.class_ is draft.class_ and other.host}
-    known = {case.hosts.resolve(process.host) for process in case.evidence.processes} | lost
-    return len(lost) > REPORTING_HOSTS and 2 * len(lost) > len(known)
+    lost, known = drafts.places_of(draft.class_), case.processes_on
+    others = len(lost - known.keys())
+    return len(lost) > REPORTING_HOSTS and 2 * len(lost) > len(known) + others
 
 
 def _processes_on(host: str, case: Case) -> int:
     """How many processes the host has, as far as any line tells."""
-    processes = [p for p in case.evidence.processes if case.hosts.same(p.host, host)]
+    processes = case.processes_on.get(host, [])
     local = [c.local_ranks or 0 for p in processes for c in p.communicators]
     return max(len(processes), *local, 0)
 
 
-def _by_link(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+def _by_link(draft: Draft, drafts: Docket, case: Case) -> list[str]:
     """A link that was lost again, or that was down when the job failed."""
     if not draft.host or draft.role is Role.WARNING:
         return []
     if losses(draft, case) > 1 or _again(draft, draft.host, case):
         return [draft.host]
-    if _kernel_agrees(draft, draft.host, drafts, case):
+    if _kernel_agrees(draft, draft.host, drafts):
         return [draft.host]
     down = not came_back(draft, case)
     failed = any(
-        other.cause is draft and other.tier in {Tier.CALL, Tier.TIMEOUT, Tier.HARDWARE}
-        for other in drafts
+        other.tier in {Tier.CALL, Tier.TIMEOUT, Tier.HARDWARE} for other in drafts.effects_of(draft)
     )
     return [draft.host] if down and failed else []
 
 
-def _by_memory(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+def _by_memory(draft: Draft, drafts: Docket, case: Case) -> list[str]:
     """GPU memory: what the driver contained or only took note of isolates nobody."""
     del drafts
     events = [e for e in draft.accusing if e.attributes.get("xid") not in _CONTAINED]
     return hosts_of(events, case) if draft.role is not Role.WARNING else []
 
 
-def _by_nvlink(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+def _by_nvlink(draft: Draft, drafts: Docket, case: Case) -> list[str]:
     """NVLink: fatal, or the link is down."""
     del drafts
     fatal = [e for e in draft.accusing if e.details.get("fatal") != "no" or e.details.get("down")]
     return hosts_of(fatal, case) if draft.role is not Role.WARNING else []
 
 
-def _by_disk(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+def _by_disk(draft: Draft, drafts: Docket, case: Case) -> list[str]:
     """A host's own disk that fails repeatedly; a file system that several use accuses no host."""
     return [] if _shared(draft) else _repeated(draft, drafts, case)
 
 
-def _by_scheduler(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
+def _by_scheduler(draft: Draft, drafts: Docket, case: Case) -> list[str]:
     """A node that the scheduler lost, if anything else speaks against it."""
     lost = [e for e in draft.accusing if "NODE" in e.attributes.get("reason", "").upper()]
     jobs = {job for event in lost if (job := event.details.get("job"))}
@@ -267,10 +258,10 @@ def _by_scheduler(draft: Draft, drafts: Drafts, case: Case) -> list[str]:
     if len(jobs) >= REPORTING_HOSTS and len(hosts) == 1:
         # One node lost, by several jobs, as often as there are jobs.
         return hosts if sum(event.count for event in named) >= len(jobs) else []
-    return [h for h in hosts if _kernel_agrees(draft, h, drafts, case) or _again(draft, h, case)]
+    return [h for h in hosts if _kernel_agrees(draft, h, drafts) or _again(draft, h, case)]
 
 
-_SPECIAL: dict[C, Callable[[Draft, Drafts, Case], list[str]]] = {
+_SPECIAL: dict[C, Callable[[Draft, Docket, Case], list[str]]] = {
     C.IB_COMPLETION_ERROR: _by_transfers,
     C.IB_MODIFY_QP_FAILED: _by_qp,
     C.IB_PORT_ERROR: _by_port,

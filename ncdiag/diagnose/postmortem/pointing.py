@@ -1,7 +1,10 @@
 """Failed calls that point at a host on which a surer cause stands."""
 
+from itertools import chain
+
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import Tier
+from ncdiag.diagnose.postmortem.docket import Docket
 from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.thresholds import (
     CAUSE_AFTER_EFFECT_S,
@@ -60,27 +63,30 @@ _NIC_CALLS = frozenset(
 _CONNECTS = frozenset({C.SOCKET_CONNECT_FAILED, C.BOOTSTRAP_CONNECT_FAILED, C.STORE_FAILURE})
 
 
-def local_hardware(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
+def local_hardware(draft: Draft, drafts: Docket, case: Case) -> Draft | None:
     """The fault of the GPU or NIC under the failed call, on the host that reports it."""
     if draft.tier < Tier.CALL and draft.class_ is not C.IB_VERBS_CALL_FAILED:
         return None
     links = _links(draft, case)
-    for other in drafts:
+    for other in drafts.surer_on({None, *chain.from_iterable(links)}):
         if other is draft or not other.root or not _fits(draft.class_, other.class_):
             continue
         if not _plausible(other, draft):
             continue
         if _concerned(links, other, case) or _pasted_beside(draft, other, case):
             return other
-        if links == _NOWHERE and _only_one(other, drafts, case):
-            return other
+    return _only_one(draft, drafts, case) if links == _NOWHERE else None
+
+
+def _only_one(draft: Draft, drafts: Docket, case: Case) -> Draft | None:
+    """The fault of the one host that has any of its kind, to which a nameless program belongs."""
+    for class_ in sorted(_GPU_FAULTS | _NIC_FAULTS):
+        alike = [d for d in drafts.of(class_) if d.root and d is not draft]
+        if not alike or not _fits(draft.class_, class_) or not _plausible(alike[0], draft):
+            continue
+        if len({case.hosts.of_event(event) for d in alike for event in d.accusing}) == 1:
+            return alike[0]
     return None
-
-
-def _only_one(fault: Draft, drafts: list[Draft], case: Case) -> bool:
-    """Whether faults of the kind stand on one host only, to which a nameless program belongs."""
-    alike = (d for d in drafts if d.root and d.class_ is fault.class_)
-    return len({case.hosts.of_event(event) for d in alike for event in d.accusing}) == 1
 
 
 def _pasted_beside(draft: Draft, fault: Draft, case: Case) -> bool:
@@ -96,13 +102,13 @@ def _fits(call: C, fault: C) -> bool:
     )
 
 
-def points_at(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
+def points_at(draft: Draft, drafts: Docket, case: Case) -> Draft | None:
     """The surer cause on the host, or rank, that this failed call or time-out points at."""
     if draft.tier < Tier.CALL:
         return None
     links = _links(draft, case)
-    for other in drafts:
-        if other is draft or not other.root or other.tier > Tier.ENDED:
+    for other in drafts.surer_on(peer for _, peer in links if peer):
+        if other is draft or not other.root:
             continue
         if not _plausible(other, draft):
             continue

@@ -2,6 +2,7 @@
 
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import Tier
+from ncdiag.diagnose.postmortem.docket import Docket
 from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.thresholds import AGAIN_AFTER_S
 from ncdiag.diagnose.postmortem.timeline import seconds_between
@@ -12,12 +13,12 @@ _ENDS = frozenset({C.JOB_TIME_LIMIT, C.JOB_CANCELLED})
 _BROUGHT_ABOUT = frozenset({C.ELASTIC_WORKER_FAILED, C.PROCESS_DIED})
 
 
-def ended_early(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
+def ended_early(draft: Draft, drafts: Docket, case: Case) -> Draft | None:
     """The end of the job, for what fails only after it."""
     if draft.tier is Tier.HARDWARE or draft.class_ in _ENDS or draft.derived:
         return None
-    for other in drafts:
-        if other.class_ in _ENDS and other.root and _ends(other, draft, case):
+    for other in drafts.of(*_ENDS):
+        if other.root and _ends(other, draft, case):
             return other
     return None
 
