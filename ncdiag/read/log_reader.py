@@ -188,7 +188,9 @@ class LogReader:
         raw, hits = pending.get(number, (b"", ()))
         for old in [held for held in pending if held < number]:
             del pending[old]
-        if line.text[-_TAIL:].encode(errors="replace") in raw:
+        # What is typeset differently, or a link, hides needles.
+        plain = b"](" not in raw and (raw.isascii() or not line.text.isascii())
+        if plain and line.text[-_TAIL:].encode(errors="replace") in raw:
             return hits
         text = line.text.encode(errors="replace")
         return tuple(needle for needle in self._wanted if needle in text)

@@ -78,3 +78,16 @@ def test_a_journal_indents_the_further_lines_of_a_message() -> None:
     )
     assert event.attributes == {"pci": "0000:ab:00.0"}
     assert event.speaker.host == "elm4"
+
+
+def test_what_chats_and_pages_make_of_a_line_is_undone() -> None:
+    blank, quote = "\u00a0", "\u2019"
+    line = f"elm4:70:71{blank}[0]{blank}NCCL{blank}WARN{blank}Cuda{blank}failure{blank}719{blank}"
+    (typeset,) = events_of(f"{line}{quote}unspecified launch failure{quote}")
+    assert typeset.attributes == {"code": "719", "error": "unspecified launch failure"}
+    assert typeset.speaker.host == "elm4"
+    (linked,) = events_of(
+        "elm4:70:71 [0] NCCL WARN NET/IB : Got completion from peer "
+        "[10.8.1.2](http://10.8.1.2/)<4711> with error 12, opcode 0, len 0, vendor err 129"
+    )
+    assert linked.attributes["peer"] == "10.8.1.2"

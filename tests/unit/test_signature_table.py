@@ -214,7 +214,8 @@ def seconds(pattern: re.Pattern[str], text: str) -> float:
 
 def adversaries(sample: str) -> list[str]:
     """Pieces that lead a pattern on and never let it end."""
-    return [sample[: len(sample) // 2 or 1], sample[:-1], sample.rsplit(maxsplit=1)[-1], "1"]
+    first, last = sample.split(maxsplit=1)[0], sample.rsplit(maxsplit=1)[-1]
+    return [sample[: len(sample) // 2 or 1], sample[:-1], f"{first} ", last, "1"]
 
 
 @each_row
@@ -224,7 +225,7 @@ def test_time_grows_with_the_line_and_no_faster(row: Signature) -> None:
         long = seconds(row.pattern, text)
         if long < 0.02:  # nothing to compare: below what a clock can be trusted with
             continue
-        assert long < 40 * seconds(row.pattern, text[:SIZE])
+        assert long < 12 * seconds(row.pattern, text[:SIZE])
 
 
 def test_first_row_of_a_class_wins() -> None:

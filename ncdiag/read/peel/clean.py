@@ -16,6 +16,10 @@ _MAIMED = re.compile(
 _HINT = re.compile(r"\[(?:[\d;]{0,40}m|[0-2]?[KJ])")
 _MAIMED_START = re.compile(rf"(?:{_MAIMED.pattern})+ ?")
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&amp;", "&"))
+# What chats and word processors put for blanks and plain quotation marks.
+_TYPESET = str.maketrans("\u00a0\u202f\u2018\u2019\u201c\u201d", "  ''\"\"")
+# "[10.1.2.3](http://10.1.2.3/)", as mail is shown on pages that make addresses links.
+_LINK = re.compile(r"\[([^\s\[\]()]{1,200})\]\((?:https?|mailto)[^\s()]{1,300}\)")
 # What makes a piece before a carriage return worth keeping.
 _WORTH = re.compile(r"NCCL|ProcessGroup|NVRM|[Ee]rror|\[rank\d|Traceback|Xid")
 
@@ -25,6 +29,10 @@ def decode(raw: bytes) -> str:
     if len(raw) > LONGEST:
         raw = raw[:LONGEST]
     text = raw.decode("utf-8", "replace").rstrip("\r\n").removeprefix("\ufeff")
+    if not text.isascii():
+        text = text.translate(_TYPESET)
+    if "](http" in text or "](mailto" in text:
+        text = _LINK.sub(r"\1", text)
     return text.replace("\0", "") if "\0" in text else text
 
 
