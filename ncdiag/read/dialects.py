@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from ncdiag.read.document import Document
 from ncdiag.read.elastic import ElasticReader
 from ncdiag.read.fabric_blocks import FabricBlockReader
+from ncdiag.read.flight_text import FlightTextReader
 from ncdiag.read.inspector import InspectorReader
 from ncdiag.read.kernel_blocks import KernelBlockReader
 from ncdiag.read.kinds import KindReader
@@ -34,6 +35,7 @@ def line_readers() -> list[LineReader]:
         # Behind what its processes are compared with.
         NcclReader(),
         TorchProgressReader(),
+        FlightTextReader(),
         ElasticReader(),
         TracebackReader(),
         MpiEndReader(),
