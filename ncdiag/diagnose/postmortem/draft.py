@@ -7,6 +7,9 @@ from ncdiag.diagnose.postmortem.classes import RULES, ClassRule, Tier
 from ncdiag.model.finding import FindingClass, Role, Severity, Suspect
 from ncdiag.model.log import Event, Place
 
+# By the name, since every event is asked for its role many times.
+_USUAL_ROLES = {str(class_): rule.role for class_, rule in RULES.items()}
+
 
 @dataclass(slots=True, eq=False)
 class Draft:
@@ -65,8 +68,7 @@ class Draft:
     @property
     def strong(self) -> list[Event]:
         """The events that carry its role: warnings and echoes of a root's class left out."""
-        kept = [event for event in self.events if role_of(event) is Role.ROOT]
-        return kept or self.events
+        return [event for event in self.events if role_of(event) is Role.ROOT] or self.events
 
     def count_as(self, count: int) -> None:
         """Let a derived fault stand for ``count`` observations."""
@@ -85,7 +87,7 @@ class Draft:
 
 def role_of(event: Event) -> Role:
     """The role of an event, before anything around it is known."""
-    return Role(event.role) if event.role else RULES[FindingClass(event.class_name)].role
+    return Role(event.role) if event.role else _USUAL_ROLES[event.class_name]
 
 
 def severity_of(event: Event) -> Severity:
