@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import Tier
 from ncdiag.diagnose.postmortem.draft import Draft
-from ncdiag.diagnose.postmortem.speech import listed, plural
+from ncdiag.diagnose.postmortem.phrases import moment, phrase, whom
+from ncdiag.diagnose.postmortem.speech import capital, listed, plural
 from ncdiag.diagnose.postmortem.thresholds import CLOCK_SKEW_S
 from ncdiag.diagnose.postmortem.timeline import seconds_between
 from ncdiag.diagnose.postmortem.verdict import recognised
@@ -29,10 +30,11 @@ def story(
         return ["Nothing of NCCL's, nor of a framework, launcher or kernel, was recognised here."]
     roots = [draft for draft in drafts if draft.root]
     in_time = sorted(roots, key=lambda draft: case.timeline.key(draft.first.place))
-    told += [_sentence(draft) for draft in in_time[:_MOST_SENTENCES]]
+    shown = in_time[:_MOST_SENTENCES]
+    told += [_sentence(d, first=len(in_time) > 1 and d is shown[0]) for d in shown]
     if len(in_time) > _MOST_SENTENCES:
         told.append(f"{plural(len(in_time) - _MOST_SENTENCES, 'more finding')} may be roots.")
-    told += _echoed(drafts)
+    told += _echoed(drafts, roots, case)
     told += _unsure(in_time, case)
     told += _ending(verdict, roots, isolate)
     return told
@@ -47,28 +49,32 @@ def _setting(job: JobShape, library: Library) -> str:
         parts.append(f"on {plural(nodes, 'host')}")
     if library.versions:
         parts.append(f"with {library.name or 'NCCL'} {listed(list(library.versions))}")
-    sentence = " ".join(parts)
-    return sentence[0].upper() + sentence[1:] + "."
+    return f"{capital(' '.join(parts))}."
 
 
-def _sentence(draft: Draft) -> str:
+def _sentence(draft: Draft, *, first: bool) -> str:
     place = draft.first.place
-    when = f"{place.time.text}: " if place.time else ""
-    suspects = [suspect.name for suspect in draft.suspects]
-    whom = f", pointing at {listed(suspects)}" if suspects else ""
-    times = f" ({draft.count} times)" if draft.count > 1 else ""
+    when = f"{moment(place.time)}: " if place.time else ""
+    names = whom(draft.suspects)
+    suspects = f"; suspect: {names}" if names else ""
+    times = f", {draft.count} messages" if draft.count > 1 else ""
     seen = f": {draft.first.text}" if draft.derived else ""
-    return f"{when}{draft.class_.replace('_', ' ')}{times}{whom}{seen}."
+    told = f"{'first ' if first else ''}{phrase(draft.class_, draft.attributes)}{times}"
+    return f"{when}{told if when else capital(told)}{seen}{suspects}."
 
 
-def _echoed(drafts: Iterable[Draft]) -> list[str]:
+def _echoed(drafts: Iterable[Draft], roots: Iterable[Draft], case: Case) -> list[str]:
+    """What came of it, and who only suffered."""
     echoes = [draft for draft in drafts if draft.role is Role.CONSEQUENCE]
     if not echoes:
         return []
-    names = [draft.class_.replace("_", " ") for draft in echoes]
-    victims = list(dict.fromkeys(victim for draft in echoes for victim in draft.victims))
-    where = f" on {listed(victims)}" if victims else ""
-    return [f"What followed from it{where}: {listed(list(dict.fromkeys(names)))}."]
+    echoes.sort(key=lambda draft: case.timeline.key(draft.first.place))
+    told = dict.fromkeys(phrase(draft.class_, {}) for draft in echoes)
+    suspected = {suspect.name for draft in roots for suspect in draft.suspects}
+    victims = dict.fromkeys(victim for draft in echoes for victim in draft.victims)
+    only = [victim for victim in victims if victim not in suspected]
+    sentences = [f"What followed from it: {listed(list(told))}."]
+    return [*sentences, f"Only victims of it: {listed(only)}."] if only else sentences
 
 
 def _unsure(roots: Sequence[Draft], case: Case) -> list[str]:

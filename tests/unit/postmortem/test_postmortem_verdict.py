@@ -2,7 +2,11 @@
 
 from typing import Any
 
-from ncdiag.model.log import InputSummary, Place
+import pytest
+
+from ncdiag.diagnose.postmortem.phrases import PHRASES, moment
+from ncdiag.model.finding import FindingClass
+from ncdiag.model.log import Clock, InputSummary, Moment, Place
 
 
 def test_nothing_recognised_is_inconclusive_and_said_so(post: Any) -> None:
@@ -38,9 +42,42 @@ def test_the_story_goes_by_time_and_ends_with_whom_to_isolate(bench: Any, post: 
         bench.event("gpu_fell_off_bus", "n7", xid="79", pci="0000:1b:00", at=100),
     )
     told = " ".join(answer.story)
-    assert "gpu fell off bus" in told
-    assert "torch watchdog timeout" in told
+    assert "a GPU fell off the bus (Xid 79); suspect: GPU 0000:1b:00 and n7." in told
+    assert "What followed from it: a collective did not finish in time." in told
     assert answer.story[-1] == "To isolate: n7."
+
+
+def test_the_story_says_what_failed_first_and_who_only_suffered(bench: Any, post: Any) -> None:
+    answer = post(
+        bench.event("gpu_fell_off_bus", "n7", xid="79", pci="0000:1b:00", at=100),
+        bench.event("application_exception", "n9", pid="7", rank=5, exception="ValueError", at=50),
+        bench.event("socket_closed_by_peer", "n1", pid="1", peer="n7", at=300),
+    )
+    told = answer.story
+    assert told[0].startswith("second 50: first the program ended")
+    assert "a GPU fell off the bus" in told[1]
+    assert "What followed from it: the other end closed a connection." in told
+    assert "Only victims of it: n1." in told
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "clock", "told"),
+    [
+        ("118 20:03:51.110750231", 1.0, Clock.WALL, "20:03:51"),
+        ("2025-10-18T04:12:18+00:00", 1.0, Clock.WALL, "2025-10-18 04:12:18"),
+        ("[ 1234.5678]", 1234.5678, Clock.UPTIME, "1235 s after boot"),
+        ("noon", 1.0, Clock.DAY, "noon"),
+    ],
+)
+def test_a_date_is_told_only_where_it_is_whole(
+    text: str, seconds: float, clock: Clock, told: str
+) -> None:
+    assert moment(Moment(text, seconds, clock)) == told
+
+
+def test_every_class_has_a_phrase() -> None:
+    assert set(PHRASES) == set(FindingClass)
+    assert not any("_" in phrase or phrase.endswith(".") for phrase in PHRASES.values())
 
 
 def test_the_story_says_when_the_order_of_hosts_is_not_certain(bench: Any, post: Any) -> None:
