@@ -8,8 +8,8 @@ from ncdiag.model.log import Event
 # is kept, the first of its form from the same process, or else the first of its form.
 PER_PROCESS = 32
 PER_STRANGER = 200
-PER_FORM = 300
-IN_ALL = 3_000
+PER_FORM = 200
+IN_ALL = 2_000
 # What each form may still keep when all together have reached their limit.
 _RESERVE = 100
 _TEXT_LIMIT = 4_096

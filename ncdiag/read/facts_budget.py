@@ -2,8 +2,8 @@
 
 # A look is over after this many lines, and some more for each host that came up meanwhile, or in
 # a stretch that taught too little.
-_LOOK_LINES = 6_000
-_LINES_A_HOST = 24
+_LOOK_LINES = 4_000
+_LINES_A_HOST = 16
 _STRETCH_LINES = 4_000
 _WORTHWHILE = 0.1
 # After a communicator's start the reader looks again, for this many lines at first.

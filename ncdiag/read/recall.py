@@ -6,6 +6,7 @@ process and level are, and each signature that matches it captured the same valu
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from ncdiag.model.finding import FindingClass
 from ncdiag.model.log import NOBODY, Event, Place
@@ -24,7 +25,7 @@ _MUTED_AFTER = 100
 
 _NUMBERS = re.compile(r"\d+")
 # What differs between lines that say alike: numbers, and the letters of pointers and addresses.
-_VARIABLE = b"0123456789abcdef"
+VARIABLE = b"0123456789abcdef"
 _LARGE = re.compile(rb"\d+\.\d+\.\d+\.\d+|[0-9a-f]{4,}")
 # The library begins its lines with host:pid:thread.
 _PREFIX_COLONS = 2
@@ -61,9 +62,10 @@ def _applies(row: Signature, voice: Voice) -> bool:
     return not row.location or bool(voice.location and row.location.search(voice.location))
 
 
-def _may_match(row: Signature, message: str) -> bool:
-    """Whether the signature matches messages that differ from this one by their numbers only."""
-    return any(row.pattern.search(_NUMBERS.sub(n, message)) for n in _TELLING_NUMBERS)
+def _may_be(row: Signature, line: Line) -> bool:
+    """Whether the signature means lines that differ from this one by their numbers only."""
+    alike = (replace(line, text=_NUMBERS.sub(n, line.text)) for n in _TELLING_NUMBERS)
+    return any(match(row, one) for one in (line, *alike))
 
 
 def _nameless(row: Signature, text: str, found: re.Match[str]) -> _Key:
@@ -74,7 +76,7 @@ def _nameless(row: Signature, text: str, found: re.Match[str]) -> _Key:
 def _fine_shape(raw: bytes) -> bytes:
     """A message without addresses, ports, pointers and large numbers: codes stay."""
     start = raw.find(b" NCCL ")
-    return _LARGE.sub(b"", raw[start:] if start >= 0 else raw)
+    return _LARGE.sub(b"", raw[start:] if start >= 0 else raw.partition(b" ")[2])
 
 
 def _voice(raw: bytes) -> bytes:
@@ -92,7 +94,7 @@ class Mute:
     """
 
     __slots__ = ("finer", "seen", "skipped", "tallies", "voices")
-    MOST = 31
+    MOST = 127
 
     def __init__(self) -> None:
         # Lines of this shape may differ by a number that matters: the finer shape decides.
@@ -156,19 +158,19 @@ class Recall:
                 tally.number = number
                 tally.raw = raw
         self._latest = raw, number
-        self._mute(raw, [row for row in rows if _applies(row, line.voice)], line.body, tallies)
+        self._mute(raw, rows, line.line("", number), tallies)
         return True
 
     def _mute(
         self,
         raw: bytes,
         rows: Sequence[Signature],
-        message: str,
+        line: Line,
         tallies: Sequence[_Tally],
         voices: set[bytes] | None = None,
     ) -> None:
         """Let a line that was counted stand for those of its shape, once nothing more is kept."""
-        alike = raw.translate(None, _VARIABLE)
+        alike = raw.translate(None, VARIABLE)
         mute = self._shaped(alike)
         finer = mute is not None and mute.finer
         if finer:
@@ -185,7 +187,7 @@ class Recall:
         if alike in self.muted or (mute.seen % _MUTED_AFTER and not finer):
             return
         if all(self._events.full(tally.event.form, "") for tally in tallies):
-            likely = [] if finer else [row for row in rows if _may_match(row, message)]
+            likely = [] if finer else [row for row in rows if _may_be(row, line)]
             mute.finer = not all(self._events.full(row.name, "") for row in likely)
             self.muted[alike] = mute
 
@@ -197,12 +199,16 @@ class Recall:
 
     def skips(self, raw: bytes) -> bool:
         """Whether the line need not be looked at; it is counted then."""
-        mute = self.muted.get(raw.translate(None, _VARIABLE))
-        if mute and mute.finer:
-            mute = self.muted.get(_fine_shape(raw))
-        if mute is None or mute.finer or mute.skipped >= mute.MOST:
+        mute = self.muted.get(raw.translate(None, VARIABLE))
+        if mute is None:
             return False
-        if mute.voices is not None and _voice(raw) not in mute.voices:
+        if mute.finer:
+            mute = self.muted.get(_fine_shape(raw))
+            if mute is None:
+                return False
+        if mute.skipped >= mute.MOST or (
+            mute.voices is not None and _voice(raw) not in mute.voices
+        ):
             return False
         mute.skipped += 1
         return True
@@ -223,7 +229,7 @@ class Recall:
                 if tally is not None:
                     tally.count += 1
                     tally.number, tally.raw = number, raw
-                    self._mute(raw, rows, text, (tally,))
+                    self._mute(raw, rows, Line(text=text, place=Place("", number)), (tally,))
                 return tally is not None
         return False
 
@@ -264,6 +270,7 @@ class Recall:
         if flood.lines < _FLOOD:
             return False
         text = raw.decode(errors="replace")
+        line = Line(text=text, place=Place("", number))
         for row in flood.rows:
             if not row.pattern.search(text):
                 continue
@@ -271,13 +278,13 @@ class Recall:
             if full is None:
                 return False
             tally = self._tally(full)
-            self._mute(raw, flood.rows, text, (tally,), flood.voices)
+            self._mute(raw, flood.rows, line, (tally,), flood.voices)
             if row.refine is not None:
                 return False
             tally.count += 1
             tally.number, tally.raw = number, raw
             return True
-        self._mute(raw, flood.rows, text, (), flood.voices)
+        self._mute(raw, flood.rows, line, (), flood.voices)
         return False
 
     def learn(self, plain: PlainLine, line: Line, hits: tuple[bytes, ...]) -> None:
