@@ -24,12 +24,15 @@ from ncdiag.diagnose.postmortem.thresholds import CLOCK_SKEW_S, UNANSWERED_CONFI
 from ncdiag.diagnose.postmortem.timeline import seconds_between
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role
+from ncdiag.model.log import NOBODY
 
 Rule = Callable[[Draft, Docket, Case], Draft | None]
 
 # What only the ones who launched the job say; it names no cause.
 _REPORTS = frozenset({C.ELASTIC_WORKER_FAILED, C.STORE_FAILURE})
 _TIMEOUTS = frozenset({C.TORCH_WATCHDOG_TIMEOUT, C.TORCH_WATCHDOG_STUCK, C.RAS_MISMATCH})
+
+_GIVEN_UP = frozenset({C.TORCH_WATCHDOG_TIMEOUT, C.TORCH_DESYNC})
 
 
 def explain(drafts: Docket, case: Case) -> None:
@@ -79,12 +82,25 @@ def _exact(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
     """A message that only says that something failed is explained by any that says what."""
     if not is_generic(draft):
         return None
-    for other in roots(drafts, case):
-        if other is draft or other.tier > Tier.CALL or other.class_ in _REPORTS:
-            continue
-        if not is_generic(other) or order(other, case) < order(draft, case):
-            return other
-    return None
+    told = [
+        other
+        for other in roots(drafts, case)
+        if other is not draft
+        and other.class_ not in _REPORTS
+        and (other.tier <= Tier.CALL or _gave_up(other, draft, case))
+        and (not is_generic(other) or order(other, case) < order(draft, case))
+    ]
+    own = {event.speaker for event in draft.events} - {NOBODY}
+    by_itself = (d for d in told if any(e.speaker in own for e in d.strong))
+    return next(by_itself, None) or next(iter(told), None)
+
+
+def _gave_up(cause: Draft, draft: Draft, case: Case) -> bool:
+    """Whether a time-out had ended the job before: what is aborted returns an error."""
+    if cause.class_ not in _GIVEN_UP:
+        return False
+    one, other = cause.first.place, draft.first.place
+    return case.timeline.ordered(one, other) and case.timeline.before(one, other)
 
 
 def _timed_out(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
@@ -166,12 +182,18 @@ def _echoes(drafts: list[Draft], case: Case) -> None:
 
 
 def _clearest(echoes: list[Draft], case: Case) -> Draft | None:
+    echoes = [draft for draft in echoes if not _taken_down(draft)]
     if not echoes:
         return None
     clearest = min(echoes, key=lambda draft: (draft.rule.echo or 99, order(draft, case)))
     quiet = clearest.class_ in {C.TERMINATED_BY_LAUNCHER, C.COMM_ABORTED}
     # Who is stopped after having finished did not fail.
     return None if quiet and case.finished else clearest
+
+
+def _taken_down(draft: Draft) -> bool:
+    """Whether communicators are only said to be aborted, as they are at a regular end, too."""
+    return draft.class_ is C.COMM_ABORTED and all(e.details.get("step") for e in draft.events)
 
 
 def _can_cause(draft: Draft) -> bool:

@@ -137,3 +137,24 @@ def test_a_killed_task_comes_before_a_cancellation_without_a_reason(
     assert names.roots(post(*events)) == ["process_died"]
     events[1].attributes = {"reason": "PREEMPTION"}
     assert names.roots(post(*events)) == ["job_cancelled"]
+
+
+def test_a_bare_result_belongs_to_the_record_of_its_own_process(
+    bench: Any, post: Any, names: Any
+) -> None:
+    events = [
+        bench.event("shm_no_space", "b", pid="9", error="No space left on device"),
+        bench.event("resource_limit", "a", pid="7", error="Too many open files"),
+        bench.event("unhandled_system_error", "a", pid="7"),
+    ]
+    assert names.roots(post(*events)) == ["shm_no_space", "resource_limit"]
+
+
+def test_a_bare_result_after_a_time_out_is_what_an_abort_returns(
+    bench: Any, post: Any, names: Any
+) -> None:
+    timed_out = bench.event("torch_watchdog_timeout", rank=2)
+    result = bench.event("unhandled_system_error", rank=2)
+    assert names.roots(post(timed_out, result)) == ["torch_watchdog_timeout"]
+    earlier = bench.event("torch_watchdog_timeout", rank=2)
+    assert "unhandled_system_error" in names.roots(post(result, earlier))

@@ -121,3 +121,12 @@ def test_communicators_taken_down_after_a_regular_end(bench: Any, post: Any) -> 
     down = bench.event("comm_aborted", "a", pid="1")
     done = bench.process("a", communicators=[ended])
     assert post(down, processes=[done]).verdict == "ok"
+
+
+def test_a_communicator_s_abort_alone_is_no_failure(bench: Any, post: Any) -> None:
+    state = bench.communicator(0, 2, completed=True, ended=True, aborted=True)
+    process = bench.process("a", communicators=[state])
+    regular = bench.event("comm_aborted", "a", pid="1", details={"step": "COMPLETE"})
+    assert post(regular, processes=[process]).verdict == "ok"
+    fatal = bench.event("comm_aborted", "a", pid="1")
+    assert post(fatal, processes=[process]).verdict == "findings"
