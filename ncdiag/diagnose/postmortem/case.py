@@ -45,6 +45,11 @@ class Case:
         states = [c for process in self.evidence.processes for c in process.communicators]
         return any(c.ended and not c.aborted for c in states)
 
+    @property
+    def ran(self) -> bool:
+        """Whether a start-up is known to have completed."""
+        return any(step for process in self.evidence.processes for step in _steps(process))
+
     def process_of(self, speaker: Speaker) -> NcclProcess | None:
         """The process that speaks."""
         if speaker.host is None or speaker.pid is None:

@@ -17,7 +17,7 @@ from ncdiag.diagnose.postmortem.endings import (
     killed_for_memory,
 )
 from ncdiag.diagnose.postmortem.pointing import local_hardware, points_at
-from ncdiag.diagnose.postmortem.recovery import recovered, went_unanswered
+from ncdiag.diagnose.postmortem.recovery import recovered, store_closed, went_unanswered
 from ncdiag.diagnose.postmortem.retold import retold
 from ncdiag.diagnose.postmortem.scheduled import after_the_end, ended_early
 from ncdiag.diagnose.postmortem.thresholds import CLOCK_SKEW_S, UNANSWERED_CONFIDENCE
@@ -182,7 +182,7 @@ def _echoes(drafts: list[Draft], case: Case) -> None:
 
 
 def _clearest(echoes: list[Draft], case: Case) -> Draft | None:
-    echoes = [draft for draft in echoes if not _taken_down(draft)]
+    echoes = [draft for draft in echoes if not (_taken_down(draft) or store_closed(draft, case))]
     if not echoes:
         return None
     clearest = min(echoes, key=lambda draft: (draft.rule.echo or 99, order(draft, case)))

@@ -31,16 +31,20 @@ def recovered(draft: Draft, drafts: list[Draft], case: Case) -> bool:
         return _ran_on(draft, drafts, case)
     if draft.class_ is C.APPLICATION_EXCEPTION:
         return _finished_after(draft, case)
-    if draft.class_ is C.STORE_FAILURE and _store_closed(draft, case):
+    if store_closed(draft, case):
         return True
     if draft.class_ not in _RETRIED:
         return False
     return all(_went_on(event, case) for event in draft.strong)
 
 
-def _store_closed(draft: Draft, case: Case) -> bool:
-    """Whether those who ended last found the store of a finished run gone."""
-    return case.finished and all(e.details.get("printed") == "W" for e in draft.strong)
+def store_closed(draft: Draft, case: Case) -> bool:
+    """Whether those who ended last found the store of a run gone that nobody says failed."""
+    if draft.class_ is not C.STORE_FAILURE:
+        return False
+    if not all(event.details.get("printed") == "W" for event in draft.strong):
+        return False
+    return case.finished or (draft.role is Role.CONSEQUENCE and case.ran)
 
 
 def _finished_after(draft: Draft, case: Case) -> bool:

@@ -130,3 +130,16 @@ def test_a_communicator_s_abort_alone_is_no_failure(bench: Any, post: Any) -> No
     assert post(regular, processes=[process]).verdict == "ok"
     fatal = bench.event("comm_aborted", "a", pid="1")
     assert post(fatal, processes=[process]).verdict == "findings"
+
+
+def test_an_echo_of_a_lost_store_alone_is_no_failure_of_a_run(bench: Any, post: Any) -> None:
+    process = bench.process("a", communicators=[bench.communicator(0, 2, completed=True)])
+
+    def lost(printed: str) -> Any:
+        return bench.event(
+            "store_failure", rank=1, details={"printed": printed}, role="consequence"
+        )
+
+    assert post(lost("W"), processes=[process]).verdict == "ok"
+    assert post(lost("E"), processes=[process]).verdict == "findings"
+    assert post(lost("W")).verdict == "findings"
