@@ -142,7 +142,7 @@ def parse_log(
     if not inputs and ras is None:
         raise UsageError("nothing to read; name logs or folders, or --ras HOST for a running job")
     _check_inputs(inputs)
-    _check_outputs([path for path in (html, isolate_out) if path], force=force)
+    _check_outputs([path for path in (html, isolate_out) if path], inputs, force=force)
     names = _names(hosts) if hosts else {}
     # These read and judge, which --help has no use for.
     from ncdiag.cli.reading import read_evidence
@@ -187,15 +187,18 @@ def _check_inputs(paths: Sequence[str]) -> None:
             raise UsageError(f"there is no {path}; name a log, a folder of logs or a pattern")
 
 
-def _check_outputs(paths: Sequence[Path], *, force: bool) -> None:
-    """Refuse before anything is read what could not be written after it."""
-    if len(set(paths)) < len(paths):
+def _check_outputs(paths: Sequence[Path], inputs: Sequence[str], *, force: bool) -> None:
+    """Refuse before anything is read what could not be written after it, or would destroy it."""
+    if len({os.path.realpath(path) for path in paths}) < len(paths):
         raise UsageError(f"{paths[0]} cannot hold the page and the list; name two files")
+    read = {os.path.realpath(path) for path in inputs}
     for path in paths:
         if path.is_dir():
             raise UsageError(f"{path} is a folder; name a file to write")
         if os.path.lexists(path) and not force:
             raise UsageError(f"{path} is already there; name another file, or add --force")
+        if os.path.realpath(path) in read:
+            raise UsageError(f"{path} is a log to read; name another file to write")
 
 
 def _names(file: Path) -> dict[str, str]:

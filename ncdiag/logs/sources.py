@@ -40,11 +40,31 @@ def _named(path: str, seen: set[tuple[int, int]]) -> Iterator[Source]:
     elif os.path.lexists(path) or not glob.has_magic(path):
         yield from _below(path, seen)
     else:
-        matches = sorted(glob.glob(path, recursive=True))  # noqa: PTH207 - as a shell does it
+        matches = sorted(set(_matches(path)))
         if not matches:
             yield _failed(path, "matches no file")
         for match in matches:
             yield from _below(match, seen)
+
+
+def _matches(pattern: str) -> Iterator[str]:
+    """What a shell finds for a pattern; ``**`` follows no links, for they may lead in circles."""
+    parts = pattern.split("/")
+    if "**" not in parts:
+        yield from glob.iglob(pattern)  # noqa: PTH207 - as a shell does it
+        return
+    depth = parts.index("**")
+    start = "/".join((*parts[:depth], "")) or "./"
+    rest = parts[depth + 1 :]
+    while rest and rest[0] in ("", "**"):
+        del rest[0]
+    for top in _matches(start):
+        for folder, inside, _ in os.walk(top):
+            inside[:] = [name for name in inside if not name.startswith(".")]
+            if rest:
+                yield from _matches("/".join((glob.escape(folder.rstrip("/")), *rest)))
+            else:
+                yield folder
 
 
 def _below(named: str, seen: set[tuple[int, int]]) -> Iterator[Source]:

@@ -49,11 +49,16 @@ def _renderers() -> Mapping[str, Callable[[SweepReport], str | bytes]]:
 def write_file(path: Path, content: str | bytes) -> None:
     """Put ``content`` at ``path`` in one step, in a folder that is made where it is missing.
 
-    Whoever reads meanwhile sees the old file whole. Raises :class:`UndecidedError`.
+    Whoever reads meanwhile sees the old file whole. Devices, pipes and links stay what they are and
+    are written into. Raises :class:`UndecidedError`.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, content.encode() if isinstance(content, str) else content)
+        data = content.encode() if isinstance(content, str) else content
+        if path.exists() and (path.is_symlink() or not path.is_file()):
+            path.write_bytes(data)
+        else:
+            _replace(path, data)
     except OSError as error:
         raise UndecidedError(
             f"cannot write {visible(str(path))}: {error.strerror or error}"

@@ -3,18 +3,23 @@
 import bz2
 import gzip
 import lzma
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import zstandard
 
+from ncdiag.cli import main
 from ncdiag.diagnose.postmortem import diagnose
 from ncdiag.logs.read_logs import read_logs
+from ncdiag.logs.sources import sources
+from ncdiag.model.errors import ExitCode
 from ncdiag.model.finding import FindingClass
 from ncdiag.model.log import Event, LogEvidence, Place, Speaker
 from ncdiag.model.nodes import fold
 from ncdiag.read.scan import Scanner
+from ncdiag.report.write import write_file
 
 TIMEOUT = (
     b"n1:7:9 [0] NCCL WARN NET/IB : Got completion from peer 192.0.2.7<4567> with status=12 "
@@ -128,3 +133,46 @@ def test_names_of_endless_numbers_and_of_many_fold() -> None:
     assert fold(["n" + "9" * 5000, "n1", "n2"]) == "n[1-2],n" + "9" * 5000
     many = [f"ip-10-{n % 7}-{n // 250}-{n % 250}.ec2.internal" for n in range(1000)]
     assert "ip-10-0-0-[0,7,14," in fold(many)
+
+
+def test_patterns_follow_no_links_in_circles(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / ".hidden").mkdir()
+    for folder in (tmp_path, tmp_path / "a", tmp_path / "a" / "b", tmp_path / ".hidden"):
+        (folder / "n.log").write_bytes(TIMEOUT)
+        for link in "xyz":
+            (folder / link).symlink_to(tmp_path)
+    expected = [str(tmp_path / name) for name in ("a/b/n.log", "a/n.log", "n.log")]
+    for pattern in ("**/*.log", "a/**/n.log", "**/a/**/*.log", "**"):
+        found = [one.path for one in sources([f"{tmp_path}/{pattern}"])]
+        wanted = expected[:2] if pattern.startswith("a/") or "/a/" in pattern else expected
+        assert [path for path in sorted(found) if "hidden" not in path][: len(wanted)] == wanted
+
+
+def test_what_is_no_plain_file_is_written_into_and_stays(tmp_path: Path) -> None:
+    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(target)
+    target.write_text("old")
+    write_file(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_file(pipe, "new")
+    assert os.read(reader, 9) == b"new"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("option", ["--html", "--isolate-out"])
+def test_a_log_is_never_written_over(
+    tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(TIMEOUT)
+    (tmp_path / "link").symlink_to(log)
+    for output in (log, tmp_path / "link"):
+        code = main.run(["parse-log", str(log), option, str(output), "--force"])
+        assert code == ExitCode.USAGE
+        assert "is a log to read; name another file" in capsys.readouterr().err
+    assert log.read_bytes() == TIMEOUT
