@@ -26,7 +26,7 @@ from ncdiag.diagnose.postmortem.ports import settle_ports
 from ncdiag.diagnose.postmortem.reports import ras_drafts
 from ncdiag.diagnose.postmortem.rereading import reread
 from ncdiag.diagnose.postmortem.results import results
-from ncdiag.diagnose.postmortem.settings import name_interfaces
+from ncdiag.diagnose.postmortem.settings import complete
 from ncdiag.diagnose.postmortem.story import story
 from ncdiag.diagnose.postmortem.timeline import Timeline
 from ncdiag.diagnose.postmortem.verdict import verdict
@@ -72,7 +72,7 @@ def _drafts(case: Case) -> list[Draft]:
     measured = results(case)
     better = {draft.class_ for draft in measured}
     drafts = settle_ports(fold(reread(case.evidence.events, case), case.hosts, case.timeline), case)
-    name_interfaces(drafts, case)
+    complete(drafts, case)
     # A table tells more of its values than the line that sums them up.
     drafts = measured + [draft for draft in drafts if draft.class_ not in better]
     drafts += ends_of_workers(drafts)
