@@ -79,7 +79,7 @@ def test_a_flood_is_counted_to_the_last_line() -> None:
     assert len(evidence.hosts) == hosts
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.lists(st.one_of(st.sampled_from(MESSAGES), st.text(max_size=60)), max_size=12), st.data())
 def test_any_cut_and_any_bytes_are_read(parts: list[str], data: st.DataObject) -> None:
     text = "\n".join(part.replace("{", "<").replace("}", ">") for part in parts).encode()

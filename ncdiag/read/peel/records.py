@@ -26,6 +26,8 @@ _BEFORE = re.compile(
     re.ASCII,
 )
 _BEFORE_MOST = 200
+# More records in one line are no accident.
+_MOST_MARKS = 256
 
 
 class Mark(NamedTuple):
@@ -49,7 +51,7 @@ def marks(text: str, hosts: library.Hosts) -> list[Mark]:
     found = [Mark(prefix.start, prefix) for prefix in library.find_all(text, hosts)]
     for pattern in (_TORCH, _VERSION, _XID):
         found.extend(Mark(match.start()) for match in pattern.finditer(text))
-    return sorted(found, key=lambda mark: mark.start)
+    return sorted(found, key=lambda mark: mark.start)[:_MOST_MARKS]
 
 
 def with_wrappers(text: str, start: int, floor: int) -> int:
