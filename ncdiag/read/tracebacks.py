@@ -51,6 +51,7 @@ _OTHERS_NAMES = re.compile(
 _OTHERS_TEXTS = re.compile(
     r"NCCL|nccl|RCCL|CUDA (?:driver )?error|HIP error|out of memory|Watchdog caught|"
     r"client socket|server socket|wait timeout after|waiting for clients|Socket Timeout|"
+    r"connect\(\) timed out\. Original|"
     r"monitoredBarrier|mismatch between collectives|gloo/transport|Connection closed by peer \[|"
     r"No space left on device|Input/output error|[Ss]tale (?:NFS )?file handle|"
     r"Read-only file system|Too many open files|can't start new thread|"

@@ -204,6 +204,16 @@ _LOSS_ROWS: tuple[Signature, ...] = (
         near_miss="wait timeout after the last step",
     ),
     _store(
+        name="store_connect_old",
+        needle="connect() timed out",
+        pattern=re.compile(
+            r"(?P<error>connect\(\) timed out)\. Original timeout was (?P<d_after>\d{1,12}) ms"
+        ),
+        sample="RuntimeError: connect() timed out. Original timeout was 900000 ms.",
+        near_miss="retry: connect() timed out after 900 ms",
+        versions="torch up to 1.10",
+    ),
+    _store(
         name="store_socket_timeout",
         needle="Socket Timeout",
         pattern=re.compile(

@@ -6,7 +6,7 @@ from ncdiag.read.signatures.fragments import ONLY_WARN, caution, signature, with
 
 _XML = (
     r"Attribute \S{1,80} of node \S{1,80} not found|Attribute \S{1,80} not found"
-    r"|XML (?:Parse(?: error)?|Mismatch) : [^\n]{1,120}"
+    r"|XML (?:Parse(?: error)?|Mismatch|Import) : [^\n]{1,120}"
     r"|XML (?:Graph|Topology) has wrong version[^\n]{0,40}"
     r"|Could not open XML (?:graph|topology) file [^\n]{1,120}"
     r"|Error ?: XML parser is limited[^\n]{0,60}"
