@@ -3,10 +3,12 @@
 import contextlib
 import multiprocessing
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext
 from multiprocessing.process import BaseProcess
-from typing import Self
+from typing import Self, cast
 
 from ncdiag.logs.read_input import Job, read_input
 from ncdiag.model.log import InputSummary, LogEvidence
@@ -62,8 +64,9 @@ class Crew:
             yield self._ready.pop(turn)
 
     def _hire(self) -> None:
-        """Start a process with the next batch; "spawn", for this one may have threads."""
-        context = multiprocessing.get_context("spawn")
+        """Start a process with the next batch: at once, unless threads could be cut in two."""
+        start = "fork" if threading.active_count() == 1 else "spawn"
+        context = cast(SpawnContext, multiprocessing.get_context(start))
         here, there = context.Pipe()
         process = context.Process(target=work, args=(there,), daemon=True)
         process.start()
@@ -98,18 +101,20 @@ class Crew:
             self._dismiss(connection)
 
     def _dismiss(self, connection: Connection) -> None:
-        """Let a process go: it ends when nobody is at the other end."""
+        """Let a process go; that its pipe closes does not show while another holds a copy."""
         process, _ = self._busy.pop(connection)
+        with contextlib.suppress(OSError):
+            connection.send(())
         connection.close()
         process.join(_END_S)
 
 
 def work(connection: Connection) -> None:
-    """What each process does: read batches until nobody sends any."""
+    """What each process does: read batches until none comes, or nobody is there to send one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that started it ends it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(EOFError, OSError):
-        while True:
-            batch: Batch = connection.recv()
+        while batch := connection.recv():
             connection.send(read_batch(batch, connection.send))
 
 
