@@ -18,6 +18,7 @@ from ncdiag.model.log import Event
 
 _GPU_KEYS = ("pci", "gpus", "bus_id")
 _NIC_KEYS = ("hca", "device", "interface")
+_PROCESSES = frozenset({C.PROCESS_CRASH, C.PROCESS_DIED})
 _CONFIG_HOSTS = frozenset({Blame.CONFIG, Blame.APPLICATION})
 
 
@@ -42,6 +43,9 @@ def _suspects(draft: Draft, case: Case) -> list[Suspect]:
     found: list[Suspect] = []
     for kind in draft.rule.blame:
         found += _BY_BLAME[kind](draft, case)
+    if not found and draft.class_ in _PROCESSES and (pid := draft.attributes.get("pid")):
+        # Nothing says where it ran or which rank it was.
+        found.append(Suspect(kind=SuspectKind.APPLICATION, name=f"pid {pid}"))
     return found
 
 

@@ -55,7 +55,8 @@ def _setting(job: JobShape, library: Library) -> str:
 def _sentence(draft: Draft, *, first: bool) -> str:
     place = draft.first.place
     when = f"{moment(place.time)}: " if place.time else ""
-    names = whom(draft.suspects)
+    exception = draft.attributes.get("exception")
+    names = whom(one for one in draft.suspects if one.name != exception)
     suspects = f"; suspect: {names}" if names else ""
     times = f", {draft.count} messages" if draft.count > 1 else ""
     seen = f": {draft.first.text}" if draft.derived else ""

@@ -138,6 +138,17 @@ _DEATH_ROWS: tuple[Signature, ...] = (
         source="vLLM executor",
     ),
     _died(
+        name="engine_worker_pid",
+        needle=" died, exit code: ",
+        pattern=re.compile(
+            r"Worker (?P<d_name>\S{1,128}) pid (?P<pid>\d{1,10}) died, "
+            r"exit code: (?P<exitcode>-?\d{1,4})"
+        ),
+        sample="Worker VllmWorkerProcess pid 4711 died, exit code: -9",
+        near_miss="Worker VllmWorkerProcess pid 4711 ended, exit code: 0",
+        source="vLLM multiproc_worker_utils.py",
+    ),
+    _died(
         name="spawn_killed",
         needle="terminated with signal SIGKILL",
         pattern=re.compile(r"process (?P<d_index>\d{1,6}) terminated with signal SIGKILL"),

@@ -75,6 +75,18 @@ def test_a_date_is_told_only_where_it_is_whole(
     assert moment(Moment(text, seconds, clock)) == told
 
 
+def test_the_story_names_what_is_known_of_a_process(bench: Any, post: Any) -> None:
+    (died, _) = post(bench.event("process_died", exitcode="-9", details={})).story[:2]
+    assert died == "A process ended without a word (exit code -9)."
+    told = post(bench.event("process_died", pid="41", exitcode="-9")).story
+    assert "suspect" not in told[0]
+    named = bench.event("process_died", exitcode="-9")
+    named.attributes = {"pid": "41", "exitcode": "-9"}
+    assert post(named).story[0].endswith("suspect: pid 41.")
+    own = bench.event("application_exception", rank=3, exception="KeyError")
+    assert post(own).story[0].endswith("(KeyError); suspect: rank 3.")
+
+
 def test_every_class_has_a_phrase() -> None:
     assert set(PHRASES) == set(FindingClass)
     assert not any("_" in phrase or phrase.endswith(".") for phrase in PHRASES.values())
