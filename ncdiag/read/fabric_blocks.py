@@ -83,7 +83,6 @@ class FabricBlockReader:
 def _note(event: Event, fields: dict[str, str]) -> None:
     """Keep what a block says first."""
     if link := fields.get("portNum"):
-        event.attributes.setdefault("link", link)
-    for name, detail in _DETAILS.items():
-        if value := fields.get(name):
-            event.details.setdefault(detail, value)
+        event.attributes = {"link": link, **event.attributes}
+    told = {detail: fields[name] for name, detail in _DETAILS.items() if name in fields}
+    event.details = told | dict(event.details)

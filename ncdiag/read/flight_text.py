@@ -74,9 +74,9 @@ class FlightTextReader:
 
 def _note(event: Event, name: str, value: str) -> None:
     if name == "collective" and (op := _OP.match(value)):
-        event.attributes.setdefault("op", op[1])
+        event.attributes = {"op": op[1], **event.attributes}
     elif name == "group info":
-        event.details.setdefault("group", value)
+        event.details = {"group": value, **event.details}
     elif name == "missing ranks" and (found := _RANKS.search(value)):
         ranks = [int(rank) for rank in found["ranks"].split(",") if rank.strip().isdigit()]
         event.ranks = tuple(dict.fromkeys((*event.ranks, *ranks)))

@@ -584,9 +584,11 @@ def test_a_row_without_some_of_its_columns_accuses_nobody(cut: int, gap: int) ->
         assert read_bytes(f"{ANNOUNCED}{heading}{damaged}\n{FOOTER}".encode()).events == []
 
 
-def test_a_page_took_the_marks_of_comments_for_its_own() -> None:
+@pytest.mark.parametrize("mark", [r"#", r"# *"])
+def test_a_page_took_the_marks_of_comments_for_its_own(mark: str) -> None:
     (whole,) = read(WHOLE)
-    (run,) = read(WHOLE.replace("#", "").replace("wrong", "#wrong"))
+    (run,) = read(re.sub(mark, "", WHOLE).replace("wrong", "#wrong"))
+    assert run.test == whole.test
     assert (run.complete, run.avg_busbw, run.out_of_bounds) == (True, 1.5, 0)
     assert [(rank.rank, rank.host) for rank in run.ranks] == [(r.rank, r.host) for r in whole.ranks]
     assert [each.out_of_place_busbw for each in run.rows] == [1.5, 1.5, 3.5]

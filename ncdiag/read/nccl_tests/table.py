@@ -20,10 +20,10 @@ _NOBODYS: Stream = (None, None, None)
 
 # Pages that show a log may take the mark of a comment for one of their own.
 _ANNOUNCED = re.compile(r"(?:^|#)\s{0,4}nThreads?:? {1,4}\d{1,6} {1,4}nGpus")
-_STARTING = re.compile(r"# ?Collective test (starting|concluded): (\S{1,80})")
+_STARTING = re.compile(r"(?:# ?|^\s{0,4})Collective test (starting|concluded): (\S{1,80})")
 _VERSION = re.compile(r"# ?nccl-tests version .{0,80}nccl-library=(\d{4,7})")
 _RANK = re.compile(
-    r"(?:^|#)\s{1,8}Rank\s{1,8}(\d{1,9}) (?:\s{0,8}Group\s{1,8}\d{1,9} )?"
+    r"(?:^|#)\s{0,8}Rank\s{1,8}(\d{1,9}) (?:\s{0,8}Group\s{1,8}\d{1,9} )?"
     r"(?:\s{0,8}Pid\s{1,12}(\d{1,10}) )?on\s{1,12}(\S{1,255}) device\s{1,8}(\d{1,5}) "
     r"\[([^\]]{0,40})\]\s{0,4}([^#]{0,120})"
 )
