@@ -54,11 +54,6 @@ def _printed_versions(evidence: LogEvidence) -> Iterator[str]:
             yield dump.library_version
 
 
-def _is_short_form(version: str, other: str) -> bool:
-    """``2.21.5`` beside ``2.21.5+cuda12.4`` is that version again, told with less."""
-    return other.startswith((version + "+", version + "-"))
-
-
 def _hosts(evidence: LogEvidence) -> Iterator[str | None]:
     for process in evidence.processes:
         yield process.host

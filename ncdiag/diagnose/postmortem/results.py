@@ -70,7 +70,7 @@ def _single_rank(benchmarks: Sequence[Benchmark]) -> Draft | None:
     alone = [b for b in alone if not peak_busbw(b)]
     if not alone:
         return None
-    draft = derived(C.SINGLE_RANK_RUN, alone[0].place, "a collective over one rank")
+    draft = derived(C.SINGLE_RANK_RUN, alone[0].place, "its bus bandwidth is 0 by definition")
     draft.count_as(len(alone))
     if len(alone) > 1:
         draft.notes.append(

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import Tier
 from ncdiag.diagnose.postmortem.draft import Draft
+from ncdiag.diagnose.postmortem.explain import is_echo
 from ncdiag.diagnose.postmortem.phrases import moment, phrase, whom
 from ncdiag.diagnose.postmortem.speech import capital, listed, plural
 from ncdiag.diagnose.postmortem.thresholds import CLOCK_SKEW_S
@@ -79,7 +80,9 @@ def _echoed(drafts: Iterable[Draft], roots: Iterable[Draft], case: Case) -> list
 
 
 def _unsure(roots: Sequence[Draft], case: Case) -> list[str]:
-    """Say so where the order of the first roots is not certain."""
+    """Say so where the cause is not told here, or the order of the first roots is not certain."""
+    if roots and all(is_echo(draft) for draft in roots):
+        return ["These are echoes: the cause is in the log of the side that went first."]
     close = [draft for draft in roots if draft.tier < Tier.RESULT][:2]
     if len(close) < 2:
         return []

@@ -87,6 +87,13 @@ def test_the_story_names_what_is_known_of_a_process(bench: Any, post: Any) -> No
     assert post(own).story[0].endswith("(KeyError); suspect: rank 3.")
 
 
+def test_the_story_says_that_an_echo_is_not_the_cause(bench: Any, post: Any) -> None:
+    echo = post(bench.event("remote_error", rank=1)).story
+    assert any("the cause is in the log of the side" in sentence for sentence in echo)
+    crash = post(bench.event("process_crash", rank=1, signal="11")).story
+    assert not any("echo" in sentence for sentence in crash)
+
+
 def test_every_class_has_a_phrase() -> None:
     assert set(PHRASES) == set(FindingClass)
     assert not any("_" in phrase or phrase.endswith(".") for phrase in PHRASES.values())
