@@ -43,7 +43,7 @@ class Case:
         if tests:
             return all(test.complete for test in tests)
         states = [c for process in self.evidence.processes for c in process.communicators]
-        return any(c.ended and not c.aborted for c in states)
+        return bool(states) and all(c.ended and not c.aborted for c in states)
 
     @property
     def ran(self) -> bool:

@@ -140,6 +140,8 @@ def test_communicators_taken_down_after_a_regular_end(bench: Any, post: Any) -> 
     down = bench.event("comm_aborted", "a", pid="1")
     done = bench.process("a", communicators=[ended])
     assert post(down, processes=[done]).verdict == "ok"
+    going_on = bench.process("b", communicators=[bench.communicator(1, 2, completed=True)])
+    assert post(down, processes=[done, going_on]).verdict == "findings"
 
 
 def test_a_communicator_s_abort_alone_is_no_failure(bench: Any, post: Any) -> None:
