@@ -68,7 +68,9 @@ class Crew:
         start = "fork" if threading.active_count() == 1 else "spawn"
         context = cast(SpawnContext, multiprocessing.get_context(start))
         here, there = context.Pipe()
-        process = context.Process(target=work, args=(there,), daemon=True)
+        # A copy of this end would keep the others waiting should this process be killed.
+        inherited = [here, *self._busy] if start == "fork" else []
+        process = context.Process(target=work, args=(there, inherited), daemon=True)
         process.start()
         there.close()
         self._busy[here] = process, self._next
@@ -109,10 +111,15 @@ class Crew:
         process.join(_END_S)
 
 
-def work(connection: Connection) -> None:
-    """What each process does: read batches until none comes, or nobody is there to send one."""
+def work(connection: Connection, inherited: Sequence[Connection] = ()) -> None:
+    """What each process does: read batches until none comes, or nobody is there to send one.
+
+    ``inherited`` are ends of pipes that belong to the one that started it.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that started it ends it
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for other in inherited:
+        other.close()
     with contextlib.suppress(EOFError, OSError):
         while batch := connection.recv():
             connection.send(read_batch(batch, connection.send))

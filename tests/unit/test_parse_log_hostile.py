@@ -4,6 +4,9 @@ import bz2
 import gzip
 import lzma
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,9 +28,9 @@ TIMEOUT = (
     b"n1:7:9 [0] NCCL WARN NET/IB : Got completion from peer 192.0.2.7<4567> with status=12 "
     b"opcode=0 len=0 vendor err 129 (Recv)\n"
 )
-COMPRESSORS = [gzip.compress, bz2.compress, lzma.compress, zstandard.compress]
-
 Compress = Callable[[bytes], bytes]
+
+COMPRESSORS: list[Compress] = [gzip.compress, bz2.compress, lzma.compress, zstandard.compress]
 
 
 def read(path: Path, content: bytes) -> LogEvidence:
@@ -106,7 +109,12 @@ def test_carriage_returns_alone_are_looked_through_like_lines(
 ) -> None:
     looked: list[bytes] = []
     hits = Scanner.hits
-    monkeypatch.setattr(Scanner, "hits", lambda self, line: looked.append(line) or hits(self, line))
+
+    def noted(self: Scanner, line: bytes) -> tuple[bytes, ...]:
+        looked.append(line)
+        return hits(self, line)
+
+    monkeypatch.setattr(Scanner, "hits", noted)
     text = b"\r" * (5 << 20) + TIMEOUT.replace(b"\n", b"\r") + b"x\r" * (1 << 20)
     assert classes(read(tmp_path / "log", text)) == ["ib_completion_error"]
     assert len(looked) < 10
@@ -176,3 +184,23 @@ def test_a_log_is_never_written_over(
         assert code == ExitCode.USAGE
         assert "is a log to read; name another file" in capsys.readouterr().err
     assert log.read_bytes() == TIMEOUT
+
+
+KILLED = """
+import os, signal, sys
+from ncdiag.logs.read_input import Job
+from ncdiag.logs.workers import Crew
+job = Job(sys.argv[1], "log", every_line=True, max_bytes=99, size=9)
+crew = Crew([(job,), (job,), (job,)], 3, print)
+for _ in range(3):
+    crew._hire()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_processes_end_when_the_one_that_started_them_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(TIMEOUT)
+    # The pipe of its output is at its end when nobody is left who holds it.
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "log")]
+    ran = subprocess.run(command, stdout=subprocess.PIPE, timeout=30, check=False)
+    assert ran.returncode == -signal.SIGKILL
