@@ -177,37 +177,45 @@ def _names(kind: type) -> tuple[str, ...]:
 
 def _moved(value: Any, by: dict[str, int]) -> Any:
     """``value`` with every place in it moved down by the lines before its piece."""
-    if isinstance(value, Place):
+    kind = type(value)
+    if kind is Place:
         return value._replace(line=value.line + by[value.path]) if value.path in by else value
-    move = next((move for kind, move in _MOVES if isinstance(value, kind)), None)
-    if move is not None:
-        return move(value, by)
-    if is_dataclass(value) and not isinstance(value, type):
-        for name in _names(type(value)):
-            object.__setattr__(value, name, _moved(getattr(value, name), by))
+    if kind in _LEAVES:
+        return value
+    if isinstance(value, dict):
+        return _moved_table(value, by)
+    if isinstance(value, list):
+        return _moved_list(value, by)
+    if isinstance(value, tuple):
+        return _moved_tuple(value, by)
+    if is_dataclass(kind):
+        for name in _names(kind):
+            old = getattr(value, name)
+            if old and type(old) not in _LEAVES:
+                object.__setattr__(value, name, _moved(old, by))
     return value
 
 
 def _moved_table(value: dict[Any, Any], by: dict[str, int]) -> dict[Any, Any]:
     for key, old in value.items():
-        value[key] = _moved(old, by)
+        if type(old) not in _LEAVES:
+            value[key] = _moved(old, by)
     return value
 
 
 def _moved_list(value: list[Any], by: dict[str, int]) -> list[Any]:
-    value[:] = [_moved(old, by) for old in value]
+    for at, old in enumerate(value):
+        if type(old) not in _LEAVES:
+            value[at] = _moved(old, by)
     return value
 
 
 def _moved_tuple(value: tuple[Any, ...], by: dict[str, int]) -> tuple[Any, ...]:
-    moved = [_moved(old, by) for old in value]
-    if all(new is old for new, old in zip(moved, value, strict=True)):
+    if all(type(old) in _LEAVES for old in value):
         return value
+    moved = [_moved(old, by) for old in value]
     return type(value)(*moved) if hasattr(value, "_fields") else tuple(moved)
 
 
-_MOVES: tuple[tuple[type, Callable[[Any, dict[str, int]], Any]], ...] = (
-    (dict, _moved_table),
-    (list, _moved_list),
-    (tuple, _moved_tuple),
-)
+# What holds no place.
+_LEAVES = frozenset({str, int, float, bool, bytes, type(None)})
