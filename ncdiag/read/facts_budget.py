@@ -3,7 +3,9 @@
 # A look is over after this many lines, and some more for each host that came up meanwhile, or in
 # a stretch that taught too little.
 _LOOK_LINES = 4_000
-_LINES_A_HOST = 16
+_LINES_A_HOST = 8
+# A job begins where its log begins: a later piece has less to tell.
+_LATER_LOOK_LINES = 1_000
 _STRETCH_LINES = 4_000
 _WORTHWHILE = 0.1
 # After a communicator's start the reader looks again, for this many lines at first.
@@ -17,8 +19,8 @@ class FactsBudget:
     reading them all would cost more than everything else together.
     """
 
-    def __init__(self) -> None:
-        self._left = _LOOK_LINES
+    def __init__(self, *, begins: bool = True) -> None:
+        self._left = _LOOK_LINES if begins else _LATER_LOOK_LINES
         self._lines = 0
         self._learned = 0
         self._hosts = 0

@@ -41,7 +41,7 @@ class Selection:
         self._size = size
         self._begins, self._ends = begins, ends
         self._engine = engine
-        self._budget = FactsBudget()
+        self._budget = FactsBudget(begins=begins)
         self._newlines = newlines(size)
         self._scanners: dict[tuple[bool, bool], Scanner] = {}
         # Of the block at hand: its bytes, and what is read whole before and after these offsets.

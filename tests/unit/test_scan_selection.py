@@ -137,8 +137,8 @@ def test_facts_are_read_while_they_teach_something() -> None:
 
 def test_facts_of_more_hosts_take_longer_to_read() -> None:
     few, many = FactsBudget(), FactsBudget()
-    few.spend(6_000, 6_000, 2)
-    many.spend(6_000, 6_000, 200)
+    few.spend(5_000, 5_000, 2)
+    many.spend(5_000, 5_000, 200)
     assert not few.wanted
     assert many.wanted
 
