@@ -186,6 +186,15 @@ def test_a_log_is_never_written_over(
     assert log.read_bytes() == TIMEOUT
 
 
+def test_what_prose_quotes_was_said_by_no_host(tmp_path: Path) -> None:
+    fault = b"n1:7:9 [0] NCCL WARN NET/IB : mlx5_0:1 Got async event : port error"
+    prose = b"If you read `" + fault + b"`, look at the cable.\n"
+    evidence = read(tmp_path / "README.md", prose * 3)
+    assert not evidence.hosts
+    assert not diagnose(evidence, {}).isolate
+    assert diagnose(read(tmp_path / "log", (fault + b"\n") * 3), {}).job.hosts == ("n1",)
+
+
 KILLED = """
 import os, signal, sys
 from ncdiag.logs.read_input import Job

@@ -161,7 +161,8 @@ def _before(text: str, level: re.Match[str], floor: int, hosts: Hosts) -> Prefix
     if not ids:
         return None
     start = _host_start(text, ids, reach, hosts)
-    if start == ids.start():
+    # What stands in backquotes, an author quotes.
+    if start == ids.start() or text[start - 1 : start] == "`":
         return None
     between = _WHERE.fullmatch(text, ids.end(), level.start())
     location, function = between.groups() if between else (None, None)
