@@ -101,7 +101,6 @@ class CommunicatorState:
     comm_id: str | None = None
     parent: str | None = None
     device: str | None = None
-    nvml_device: str | None = None
     bus_id: str | None = None
     nodes: int | None = None
     local_ranks: int | None = None
@@ -114,7 +113,6 @@ class CommunicatorState:
     calls: dict[int, tuple[str, str, str]] = field(default_factory=dict)
     last_call: Place | None = None
     api_calls: int = 0
-    last_api_call: tuple[str, str, str] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -129,13 +127,11 @@ class NcclProcess:
     ``nvls``, ``sharp`` and ``pxn`` are ``None`` until a line tells. ``environment`` holds what the
     library printed as set. ``chain`` is the latest error back-trace: (source file, line, result);
     ``chain_bootstrap`` and ``chain_socket`` say whether any frame ever was one of the bootstrap or
-    of the socket network. The four direction counts split the network channel lines by who printed
-    them: the sender or the receiver. ``channel_ranks`` are ranks, of some communicator, that its
-    own channel lines prove; ``rings`` maps a channel to (rank, previous, next) of the latest ring.
-    ``nic_links`` maps a NIC to ``IB`` or ``RoCE``. ``ofi`` holds what the libfabric plug-in says:
-    ``version``, ``provider``, ``protocol``, ``libfabric``, ``nics``. ``algorithms`` counts tuning
-    lines as ``AllReduce RING/SIMPLE``. ``net_devices`` maps a rank to its number of network devices
-    of at most ``net_devices_max``.
+    of the socket network. ``channel_ranks`` are ranks, of some communicator, that its own channel
+    lines prove. ``ofi`` holds what the libfabric plug-in says: ``version``, ``provider``,
+    ``protocol``, ``libfabric``, ``nics``. ``algorithms`` counts tuning lines as ``AllReduce
+    RING/SIMPLE``. ``net_devices`` maps a rank to its number of network devices of at most
+    ``net_devices_max``.
     """
 
     host: str
@@ -165,13 +161,7 @@ class NcclProcess:
     chain: list[tuple[str, int, int]] = field(default_factory=list)
     net_devices: dict[int, int] = field(default_factory=dict)
     net_devices_max: int | None = None
-    send_gdr: int = 0
-    send_plain: int = 0
-    receive_gdr: int = 0
-    receive_plain: int = 0
     channel_ranks: set[int] = field(default_factory=set)
-    rings: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    nic_links: dict[str, str] = field(default_factory=dict)
     ofi: dict[str, str] = field(default_factory=dict)
     algorithms: Counter[str] = field(default_factory=Counter)
     chain_bootstrap: bool = False
@@ -332,11 +322,9 @@ class FlightEntry:
     group: str
     collective_seq: int
     p2p_seq: int
-    op_id: int
     name: str
     state: str
     is_p2p: bool = False
-    retired: bool = False
     created_ns: int | None = None
     completed_ns: int | None = None
     timeout_ms: int | None = None
@@ -399,12 +387,35 @@ class InputSummary:
     error: str | None = None
 
 
+class Pause(NamedTuple):
+    """Two timed lines and nothing timed between them: the first is the ``lines``-th of its input.
+
+    ``seconds`` is by the clock of the lines, as far as they have the same one.
+    """
+
+    before: Place
+    after: Place
+    lines: int
+    seconds: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Pace:
+    """How the timed lines of an input follow one another; ``pauses`` are the longest few."""
+
+    first: Place
+    last: Place
+    lines: int = 1
+    pauses: list[Pause] = field(default_factory=list)
+
+
 @dataclass(slots=True, kw_only=True)
 class LogEvidence:
     """Everything that was read, in the order of the inputs and of the lines within each.
 
     ``ends`` is the last line of each input that carries any text, ``clock_ends`` the last that
-    carries a time, by path: a hang is a silence before the end.
+    carries a time, by path: a hang is a silence before the end. ``paces`` are those of inputs of
+    which every line was looked at.
     """
 
     inputs: list[InputSummary] = field(default_factory=list)
@@ -422,3 +433,4 @@ class LogEvidence:
     hosts: dict[str, Place] = field(default_factory=dict)
     ends: dict[str, Place] = field(default_factory=dict)
     clock_ends: dict[str, Place] = field(default_factory=dict)
+    paces: dict[str, Pace] = field(default_factory=dict)

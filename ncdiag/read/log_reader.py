@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from ncdiag.model.log import InputSummary, LogEvidence, Place
+from ncdiag.model.log import InputSummary, LogEvidence, Pace, Place
+from ncdiag.read import pace
 from ncdiag.read.dialects import line_readers, recall
 from ncdiag.read.line import Line, LineReader
 from ncdiag.read.peel import Peeler
@@ -56,6 +57,7 @@ class LogReader:
         self._carriers: set[str] = set()
         self._end: Place | None = None
         self._clock_end: Place | None = None
+        self._pace: Pace | None = None
 
     @property
     def learned(self) -> int:
@@ -137,6 +139,8 @@ class LogReader:
             evidence.ends[self._path] = self._end
         if self._clock_end:
             evidence.clock_ends[self._path] = self._clock_end
+        if self._pace:
+            evidence.paces[self._path] = self._pace
         evidence.inputs.append(InputSummary(path=self._path, kinds=sorted(kinds)))
         return evidence
 
@@ -153,7 +157,7 @@ class LogReader:
         if line.text and not line.text.isspace():
             self._end = line.place
         if line.place.time:
-            self._clock_end = line.place
+            self._keep_time(line)
         if line.speaker.host:
             self._note_host(line.speaker.host, line)
         if _START in hits:
@@ -171,6 +175,19 @@ class LogReader:
         if plan:
             self._open = [reader for reader in plan if reader.open]
             self.open = bool(self._open)
+
+    def _keep_time(self, line: Line) -> None:
+        """Note when somebody spoke, and the pace of jobs; kernels speak whether they go on or not.
+
+        Where not every line is looked at, a silence may be lines of no interest.
+        """
+        self._clock_end = line.place
+        if self._brief or line.origin in _HOSTS_THEMSELVES:
+            return
+        if self._pace:
+            pace.step(self._pace, line.place)
+        else:
+            self._pace = Pace(first=line.place, last=line.place)
 
     def _note_host(self, host: str, line: Line) -> None:
         """Note who speaks, and of a wrapper's host whether it does so itself."""

@@ -15,6 +15,7 @@ from ncdiag.model.log import (
     NcclProcess,
     Place,
 )
+from ncdiag.read import pace
 from ncdiag.read.events import EventLog
 from ncdiag.read.nccl_tests.join import continue_benchmark
 
@@ -22,21 +23,11 @@ MAX_PROCESSES = 200_000
 _MAX_COMMUNICATORS = 4_096
 _MAX_NAMES = 1_024
 # Of two pieces the later one's word counts for these.
-_LATEST = frozenset({"last", "last_call", "last_api_call", "chain", "chain_place"})
+_LATEST = frozenset({"last", "last_call", "chain", "chain_place"})
 
 
 # Numbers that count lines; other numbers are what the lines say.
-_COUNTS = frozenset(
-    {
-        "gdr_channels",
-        "plain_channels",
-        "send_gdr",
-        "send_plain",
-        "receive_gdr",
-        "receive_plain",
-        "api_calls",
-    }
-)
+_COUNTS = frozenset({"gdr_channels", "plain_channels", "api_calls"})
 
 
 class EvidenceSum:
@@ -70,6 +61,9 @@ class EvidenceSum:
                 self._sum.hosts.setdefault(host, place)
         self._sum.ends.update(evidence.ends)
         self._sum.clock_ends.update(evidence.clock_ends)
+        for path, found in evidence.paces.items():
+            known_pace = self._sum.paces.get(path) if path in later else None
+            self._sum.paces[path] = pace.join(known_pace, found) if known_pace else found
 
     def result(self) -> LogEvidence:
         """All of it."""

@@ -27,6 +27,7 @@ from ncdiag.diagnose.postmortem.reports import ras_drafts
 from ncdiag.diagnose.postmortem.rereading import reread
 from ncdiag.diagnose.postmortem.results import results
 from ncdiag.diagnose.postmortem.settings import complete
+from ncdiag.diagnose.postmortem.stated import stated
 from ncdiag.diagnose.postmortem.story import story
 from ncdiag.diagnose.postmortem.timeline import Timeline
 from ncdiag.diagnose.postmortem.verdict import verdict
@@ -98,5 +99,5 @@ def _failed(drafts: Sequence[Draft]) -> bool:
 
 def _stopped(drafts: Sequence[Draft], case: Case) -> Place | None:
     """Where the job was first stopped from outside."""
-    places = [draft.first.place for draft in drafts if draft.class_ in _STOPS]
+    places = [stated(draft.first) for draft in drafts if draft.class_ in _STOPS]
     return min(places, key=case.timeline.key, default=None)

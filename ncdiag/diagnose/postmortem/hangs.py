@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.differences import settings_that_differ
 from ncdiag.diagnose.postmortem.draft import Draft, derived
-from ncdiag.diagnose.postmortem.silence import call_silence, row_silence
+from ncdiag.diagnose.postmortem.silence import call_silence, log_silence, row_silence
 from ncdiag.diagnose.postmortem.speech import listed, plural
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Suspect, SuspectKind
@@ -31,7 +31,8 @@ def hangs(case: Case, killed: Place | None) -> list[Draft]:
     for find in (_init, _first_collective, _mid_run):
         found = find(case, killed)
         if found:
-            found.signs = 1 if killed else 0
+            # A silence in the midst of a run is one only by the kill that ends it.
+            found.signs = 1 if killed and found.class_ is not C.HANG_MID_RUN else 0
             mixed = _mixed_versions(case) if found.class_ is C.HANG_INIT else None
             return [mixed, found] if mixed else [found]
     return []
@@ -185,7 +186,11 @@ def _mid_run(case: Case, killed: Place | None) -> Draft | None:
     rows = next(row_silence(case, killed), None)
     if rows:
         return derived(C.HANG_MID_RUN, rows, "the last row before the silence")
-    return next(_call_hangs(case, killed), None)
+    found = next(_call_hangs(case, killed), None)
+    quiet = None if found else log_silence(case, killed)
+    if quiet:
+        return derived(C.HANG_MID_RUN, quiet, "the last line before the silence")
+    return found
 
 
 def _call_hangs(case: Case, killed: Place | None) -> Iterator[Draft]:

@@ -25,6 +25,11 @@ REPORTING_HOSTS = 2
 SILENCE_TIMES_PACE = 10.0
 # ... and this, since checkpoints and evaluations take minutes without a word.
 SILENCE_S = 300.0
+# Fewer timed lines than this make no pace.
+PACE_LINES = 4
+# Two clocks this many hours apart, in whole halves of an hour, may be of one moment in two zones;
+# the reach of zones east of Greenwich, where a local time is later than a universal one.
+ZONES_H = 11.0
 # Calls of which it is not known how often they come, and a kill: time-outs of the libraries, after
 # which a hang is given up, are half an hour or less.
 SILENCE_OF_UNKNOWN_PACE_S = 1_800.0
