@@ -29,7 +29,6 @@ def call(
         group_id=group if group.isdigit() else None,
         collective_seq=0 if p2p else seq,
         p2p_seq=seq if p2p else 0,
-        op_id=seq,
         name=f"nccl:{op}",
         state=state,
         is_p2p=p2p,

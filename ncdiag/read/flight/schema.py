@@ -134,11 +134,9 @@ class _Copy:
             # Before 2.2 there was one number for both kinds.
             collective_seq=_first(entry, "collective_seq_id", "seq_id"),
             p2p_seq=_first(entry, "p2p_seq_id", "seq_id"),
-            op_id=_first(entry, "op_id"),
             name=self._once(_text(entry.get("profiling_name")) or ""),
             state=self._once(_text(entry.get("state")) or ""),
             is_p2p=entry.get("is_p2p") is True,
-            retired=entry.get("retired") is True,
             created_ns=_number(entry.get("time_created_ns")) or None,
             completed_ns=_number(entry.get("time_discovered_completed_ns")) or None,
             timeout_ms=_number(entry.get("timeout_ms")),

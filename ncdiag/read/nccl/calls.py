@@ -54,7 +54,6 @@ def _keep(
 def _note_api_call(notes: ProcessNotes, found: re.Match[str], line: Line) -> None:
     state = notes.communicator(found[4])
     state.api_calls += 1
-    state.last_api_call = (found[1], found[2], found[3])
     state.last_call = line.place
 
 

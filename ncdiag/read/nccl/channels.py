@@ -2,6 +2,7 @@
 
 import re
 
+from ncdiag.model.log import NcclProcess
 from ncdiag.read.line import Line
 from ncdiag.read.nccl.notes import ProcessNotes, Rule
 
@@ -22,7 +23,7 @@ def _note_channel(notes: ProcessNotes, found: re.Match[str], line: Line) -> None
     if net := _NET.match(carrier):
         notes.process.transports[net[1]] += 1
         notes.process.pxn = bool(notes.process.pxn or net[2]) or notes.process.pxn
-        _count(notes, role, direct="/GDRDMA" in carrier)
+        _count(notes.process, direct="/GDRDMA" in carrier)
     elif head := next((head for head in _LOCAL_HEADS if carrier.startswith(head)), None):
         name = "SHM" if head == "direct shared memory" else head.rstrip("/")
         notes.process.transports["P2P" if name == "MNNVL" else name] += 1
@@ -34,16 +35,11 @@ def _note_channel(notes: ProcessNotes, found: re.Match[str], line: Line) -> None
     notes.advance(line)
 
 
-def _count(notes: ProcessNotes, role: str | None, *, direct: bool) -> None:
-    process = notes.process
+def _count(process: NcclProcess, *, direct: bool) -> None:
     if direct:
         process.gdr_channels += 1
-        process.send_gdr += role == "send"
-        process.receive_gdr += role == "receive"
     else:
         process.plain_channels += 1
-        process.send_plain += role == "send"
-        process.receive_plain += role == "receive"
 
 
 def _note_rank(notes: ProcessNotes, rank: str) -> None:

@@ -14,11 +14,11 @@ _BOOTSTRAP = re.compile(r"Bootstrap ?: ?Using (.+)")
 _OOB_DEVICE = re.compile(r"([A-Za-z][\w.+-]{0,63}):\d{1,5}\s*\Z")
 _SOCKETS = re.compile(r"NET/Socket ?: Using (\[\d.+)")
 _VERBS = re.compile(r"NET/IB ?: Using (?!interface)(.+)")
-_DEVICE = re.compile(r"([A-Za-z][\w.+-]{0,63}):\d{1,5}(?::-?\d{1,9}){0,2}/([A-Za-z]\w{0,15})")
+_DEVICE = re.compile(r"([A-Za-z][\w.+-]{0,63}):\d{1,5}(?::-?\d{1,9}){0,2}/[A-Za-z]\w{0,15}")
 _SIDEBAND = re.compile(r"NET/IB ?: Using interface (\S{1,64}) for sideband")
 _SPEED = re.compile(
     r"NET/IB ?: \[\d{1,4}\] ([^\s:]{1,64})(?::[^\s:/]{1,64})?:\d{1,5}(?::-?\d{1,9}){0,2}"
-    r"/(\w{1,16}) (?:provider=\S{1,32} )?speed=(\d{1,9})"
+    r"/\w{1,16} (?:provider=\S{1,32} )?speed=(\d{1,9})"
 )
 _VIRTUAL = re.compile(r"Made virtual device \[\d{1,4}\] name=(\S{1,256}) speed=(\d{1,9})")
 _USING = re.compile(r"^Using (?:internal )?[Nn]etwork ([^\[\]<>{}=:]{1,60})")
@@ -90,7 +90,6 @@ def _note_verbs(notes: ProcessNotes, found: re.Match[str], line: Line) -> None:
     devices, _, out_of_band = found[1].partition("OOB ")
     for device in _DEVICE.finditer(devices):
         add_once(process.nics, device[1])
-        put(process.nic_links, device[1], device[2])
     _note_addresses(process, out_of_band)
 
 
@@ -102,8 +101,7 @@ def _note_sideband(notes: ProcessNotes, found: re.Match[str], line: Line) -> Non
 def _note_speed(notes: ProcessNotes, found: re.Match[str], line: Line) -> None:
     del line
     add_once(notes.process.nics, found[1])
-    put(notes.process.nic_links, found[1], found[2])
-    put(notes.process.nic_speeds_mbit_per_s, found[1], found[3])
+    put(notes.process.nic_speeds_mbit_per_s, found[1], found[2])
 
 
 def _note_virtual(notes: ProcessNotes, found: re.Match[str], line: Line) -> None:

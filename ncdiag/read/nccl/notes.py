@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ncdiag.model.log import CommunicatorState, NcclProcess, Place
+from ncdiag.model.log import CommunicatorState, NcclProcess
 from ncdiag.read.line import Line
 
 # A process that makes communicators for ever keeps the newest of those still in use.
@@ -112,8 +112,3 @@ def put(table: dict[str, str], name: str, value: str) -> None:
     """Keep ``value``, in a table of limited size."""
     if name in table or len(table) < MAX_NAMES:
         table[name] = value
-
-
-def seen_at(place: Place | None, line: Line) -> Place:
-    """The place already noted, else that of ``line``."""
-    return place or line.place

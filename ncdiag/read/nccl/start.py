@@ -21,7 +21,7 @@ _CONNECTED = re.compile(
     r"Connected (?:all rings|all trees|binomial trees|NVLS tree|[Cc]oll[Nn]et)|Connected CollNet"
 )
 _PXN = re.compile(r"use ring PXN (\d) GDR (\d)")
-_RING = re.compile(r"\bRing (\d{1,4}) : (-?\d{1,9}) -> (-?\d{1,9}) -> (-?\d{1,9})\b")
+_RING = re.compile(r"\bRing \d{1,4} : -?\d{1,9} -> -?\d{1,9} -> -?\d{1,9}\b")
 _STEP_LINE = re.compile(
     r"^(?:Channel \d+/\d+ :\s+\d|Trees \[|NVLS Trees|Tree \d+ :|\d+ coll channels"
     r"|threadThresholds |P2P Chunksize set)"
@@ -29,8 +29,6 @@ _STEP_LINE = re.compile(
 _COUNTS = re.compile(
     r"\d coll channels(?:, (\d{1,9}) collnet channels)?(?:, (\d{1,9}) nvls channels)?"
 )
-
-_MAX_RINGS = 128
 
 
 def _note_communicator(notes: ProcessNotes, found: re.Match[str], line: Line) -> None:
@@ -61,7 +59,6 @@ def _meant(notes: ProcessNotes, pointer: str, comm_id: str | None, step: str) ->
 
 def _note_values(notes: ProcessNotes, state: CommunicatorState, values: dict[str, str]) -> None:
     state.device = values.get("cudaDev", state.device)
-    state.nvml_device = values.get("nvmlDev", state.nvml_device)
     state.bus_id = values.get("busId", state.bus_id)
     state.comm_id = values.get("commId", state.comm_id)
     state.parent = values.get("parent", state.parent)
@@ -119,10 +116,7 @@ def _note_step(notes: ProcessNotes, found: re.Match[str], line: Line) -> None:
 
 
 def _note_ring(notes: ProcessNotes, found: re.Match[str], line: Line) -> None:
-    channel, before, rank, after = (int(part) for part in found.groups())
-    rings = notes.process.rings
-    if channel in rings or len(rings) < _MAX_RINGS:
-        rings[channel] = (rank, before, after)
+    del found
     notes.advance(line)
 
 

@@ -96,7 +96,6 @@ def dump(bench: Any, rank: int, state: str, size: int = 4) -> FlightDump:
         group_id="0",
         collective_seq=5,
         p2p_seq=0,
-        op_id=5,
         name="nccl:all_reduce",
         state=state,
         input_sizes=((8,),),
