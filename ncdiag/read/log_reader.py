@@ -11,7 +11,8 @@ from ncdiag.read.peel import Peeler
 from ncdiag.read.plain import PlainLines
 
 # Wrappers that prove a host speaks, beside the library's own prefix: for itself, or for a process.
-_HOSTS_THEMSELVES = frozenset({"kernel", "fabric-manager"})
+_KERNELS = frozenset({"kernel", "fabric-manager"})
+_HOSTS_THEMSELVES = _KERNELS | {"ucx"}
 _HOST_ORIGINS = _HOSTS_THEMSELVES | {"syslog", "journald", "pdsh"}
 _START = b"Init START"
 _TAIL = 16
@@ -182,7 +183,7 @@ class LogReader:
         Where not every line is looked at, a silence may be lines of no interest.
         """
         self._clock_end = line.place
-        if self._brief or line.origin in _HOSTS_THEMSELVES:
+        if self._brief or line.origin in _KERNELS:
             return
         if self._pace:
             pace.step(self._pace, line.place)

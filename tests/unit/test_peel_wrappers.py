@@ -349,10 +349,13 @@ OWN_NAMES = (
     ("srun: error: gpu-7: task 3: Killed", "slurm", None),
     ("slurmstepd: error: *** STEP 7.0 ***", "slurm", None),
     ("[gpu-7:881] *** Process received signal ***", "mpi", "gpu-7"),
+    ("[gpu-8:77:0:79] Caught signal 8 (Floating point exception)", "ucx", "gpu-8"),
+    ("[1893456000.250000] [gpu-8:77:0]  made_up.c:31   UCX  ERROR demo", "ucx", "gpu-8"),
+    ("[gpu-8:77:0] made up", None, "gpu-8"),
     ("[proxy:0:1@gpu-7] HYD_made_up", "mpi", "gpu-7"),
     ("torch.distributed.elastic.multiprocessing.api: failed", "elastic", None),
     ("ERROR:torch.distributed.elastic.multiprocessing.api:failed", "elastic", None),
-    ("[1780275723.250000] [gpu-7:881:0] ucx.c:7 UCX ERROR made up", None, "gpu-7"),
+    ("[1780275723.250000] [gpu-7:881:0] ucx.c:7 UCX ERROR made up", "ucx", "gpu-7"),
 )
 
 

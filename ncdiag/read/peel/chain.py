@@ -50,6 +50,8 @@ _SELF_NAMED = re.compile(
     r"|(?:proxy:\d+(?::\d+)?|mpiexec)@(?P<proxy>[A-Za-z][\w.-]{0,252}))\] ",
     re.ASCII,
 )
+# What UCX says after its process.
+_UCX = re.compile(r" {0,16}(?:Caught signal \d|[\w.-]{1,64}:\d{1,6} +UCX )", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -250,7 +252,10 @@ def _finished(chain: Chain, text: str) -> Chain:
             return chain
     named = _SELF_NAMED.match(text, chain.end)
     if named and chain.origin in {None, "mpi", "pdsh"}:
-        chain.origin = None if named["thread"] else "mpi"
+        if named["thread"]:
+            chain.origin = "ucx" if _UCX.match(text, named.end()) else None
+        else:
+            chain.origin = "mpi"
         chain.speaker = chain.speaker._replace(
             host=named["host"] or named["proxy"], pid=named["pid"] or chain.speaker.pid
         )
