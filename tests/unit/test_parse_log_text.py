@@ -6,7 +6,14 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from ncdiag.model.finding import Postmortem, PostmortemVerdict, Role, Suspect, SuspectKind
+from ncdiag.model.finding import (
+    FindingClass,
+    Postmortem,
+    PostmortemVerdict,
+    Role,
+    Suspect,
+    SuspectKind,
+)
 from ncdiag.model.log import InputSummary, LogEvidence
 from ncdiag.report.postmortem import describe, text
 
@@ -107,7 +114,7 @@ def test_a_finding_shows_its_line_and_what_is_known_of_it(make_case: MakeCase) -
     assert "gpu002.log:400 gpu002:11:12 [0] NCCL WARN NET/IB : mlx5_0:1 Got async" in words
     assert "mlxlink -d mlx5_0" in words
     assert "CONSEQUENCE ib_completion_error (gpu001.log:500)" in words
-    assert "WARNING host_config_warning (gpu001.log:20)" in words
+    assert "WARNING host_config_warning: a setting of a host drew a warning (gpu001" in words
 
 
 def test_a_folder_that_all_files_share_is_said_once(make_case: MakeCase) -> None:
@@ -171,11 +178,12 @@ def test_what_was_measured_is_told(make_case: MakeCase) -> None:
 @pytest.mark.parametrize(
     ("suspects", "words"),
     [
-        ([], "nothing says where"),
         ([("application", "the program"), ("rank", "5")], "rank 5, the application"),
         ([("application", "MemoryError")], "the application (MemoryError)"),
         ([("config", "NCCL_ALGO"), ("application", "NCCL_ALGO")],
          "setting NCCL_ALGO, the application"),
+        ([("config", "GPU memory"), ("config", "gpu-4")], "GPU memory on gpu-4"),
+        ([("config", "gpu-4")], "settings on gpu-4"),
         ([("config", "the network between them")], "the network between them"),
         ([("host", f"n{number}") for number in (3, 1, 2)], "hosts n[1-3]"),
         ([("rank", f"{number}") for number in range(11)],
@@ -184,7 +192,38 @@ def test_what_was_measured_is_told(make_case: MakeCase) -> None:
 )  # fmt: skip
 def test_suspects_are_named_in_words(suspects: list[tuple[str, str]], words: str) -> None:
     them = [Suspect(kind=SuspectKind(kind), name=name) for kind, name in suspects]
-    assert (describe.suspects(them) or "nothing says where") == words
+    assert describe.suspects(them, hosts=["gpu-4"]) == words
+
+
+@pytest.mark.parametrize(
+    ("class_", "attributes", "suspects", "command"),
+    [
+        # Whose settings are suspected is a host as well.
+        (FindingClass.TOPOLOGY_ERROR, {}, [("config", "gpu-4")], "ssh gpu-4 nvidia-smi topo -m"),
+        (FindingClass.GSP_TIMEOUT, {}, [("gpu", "0000:9b:00")], "ssh gpu-4 nvidia-smi"),
+        (FindingClass.IB_COMPLETION_ERROR, {"status": "4"}, [("host", "gpu-4")], "ssh gpu-4 'dm"),
+        (FindingClass.IB_COMPLETION_ERROR, {"status": "10"}, [("host", "n9")], "ssh n9 'dmesg"),
+        (FindingClass.IB_COMPLETION_ERROR, {"status": "12"}, [("host", "n9")],
+         "ncdiag sweep --nodes gpu-4,n9"),
+    ],
+)  # fmt: skip
+def test_the_next_command_fits_the_case(
+    make_case: MakeCase,
+    class_: FindingClass,
+    attributes: dict[str, str],
+    suspects: list[tuple[str, str]],
+    command: str,
+) -> None:
+    them = tuple(Suspect(kind=SuspectKind(kind), name=name) for kind, name in suspects)
+    one = make_case(2)[0].findings[0]
+    finding = replace(one, class_=class_, attributes=attributes, suspects=them, victims=())
+    assert describe.next_command(finding, hosts=["gpu-4"]).startswith(command)
+
+
+def test_a_percentage_is_never_parted_from_its_sign(make_case: MakeCase) -> None:
+    for width in range(40, 100):
+        lines = printed(make_case(2), width=width).splitlines()
+        assert not any(line.lstrip().startswith("%") for line in lines)
 
 
 def test_a_log_of_something_else_is_not_healthy() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ncdiag.diagnose.postmortem.draft import Draft
-from ncdiag.diagnose.postmortem.guide import GUIDE
+from ncdiag.diagnose.postmortem.guide import guide_of
 from ncdiag.diagnose.postmortem.thresholds import MAX_EVIDENCE
 from ncdiag.model.finding import EvidenceLine, Finding, FirstSeen
 from ncdiag.model.log import Event
@@ -16,7 +16,7 @@ def findings(drafts: Iterable[Draft]) -> list[Finding]:
 
 def finding(draft: Draft) -> Finding:
     """What stays of a draft for the answer."""
-    guide = GUIDE[draft.class_]
+    guide = guide_of(draft.class_, draft.attributes)
     place = draft.first.place
     return Finding(
         class_=draft.class_,

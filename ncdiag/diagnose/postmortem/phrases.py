@@ -118,14 +118,15 @@ def phrase(class_: C, attributes: Mapping[str, str]) -> str:
     """What happened, as a clause without a comma: ``InfiniBand requests failed (status 12)``."""
     for name, form in _DETAILS:
         value = attributes.get(name, "")
-        if value and len(value) <= _LONGEST_DETAIL:
+        told = value.lower() in PHRASES[class_].lower()
+        if value and not told and len(value) <= _LONGEST_DETAIL:
             return f"{PHRASES[class_]} ({form.format(value)})"
     return PHRASES[class_]
 
 
 def whom(suspects: Iterable[Suspect]) -> str:
     """``GPU 0000:43:00, rank 3 and node-b``."""
-    return listed([_named(suspect) for suspect in dict.fromkeys(suspects)])
+    return listed(list(dict.fromkeys(_named(suspect) for suspect in suspects)))
 
 
 def _named(suspect: Suspect) -> str:
@@ -138,7 +139,12 @@ def moment(time: Moment) -> str:
     """A date only where one is printed whole, else the time of day."""
     if time.clock is Clock.UPTIME:
         return f"{time.seconds:.0f} s after boot"
-    if dated := _DATED.search(time.text):
+    return time_of_day(time.text)
+
+
+def time_of_day(text: str) -> str:
+    """A time as it stands in a log, without what is odd or not needed of it."""
+    if dated := _DATED.search(text):
         return f"{dated[1]} {dated[2]}"
-    of_day = _OF_DAY.search(time.text)
-    return of_day[0] if of_day else time.text
+    of_day = _OF_DAY.search(text)
+    return of_day[0] if of_day else text

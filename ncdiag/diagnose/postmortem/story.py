@@ -26,7 +26,7 @@ def story(
     isolate: Sequence[Isolation],
 ) -> list[str]:
     """The sentences."""
-    told = [_setting(job, library)] if job.ranks or job.hosts or library.versions else []
+    told = [_setting(job, library)] if job.ranks or library.versions else []
     if not recognised(case.evidence):
         return ["Nothing of NCCL's, nor of a framework, launcher or kernel, was recognised here."]
     roots = [draft for draft in drafts if draft.root]

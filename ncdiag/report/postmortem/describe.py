@@ -1,10 +1,10 @@
 """A post-mortem in words, the same in every format."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from ncdiag.diagnose.postmortem.guide import GUIDE
+from ncdiag.diagnose.postmortem.guide import GUIDE, guide_of
 from ncdiag.diagnose.postmortem.guide.codes import code_meaning
 from ncdiag.model.finding import (
     BenchmarkSummary,
@@ -56,7 +56,7 @@ def headline(postmortem: Postmortem) -> str:
 
 def _first(postmortem: Postmortem) -> str:
     first = postmortem.findings[0]
-    where = suspects(first.suspects) or "nothing says where"
+    where = suspects(first.suspects, postmortem.job.hosts) or "the logs do not say where"
     return f"{first.class_}: {where} ({percent(first.confidence)} sure)"
 
 
@@ -66,21 +66,25 @@ def _fine(postmortem: Postmortem) -> str:
     return f"nothing failed in what was read{told}"
 
 
-def suspects(them: Sequence[Suspect]) -> str:
-    """``host gpu-04, NIC mlx5_2``: hosts first and folded."""
+def suspects(them: Sequence[Suspect], hosts: Collection[str] = ()) -> str:
+    """``host gpu-04, NIC mlx5_2``: hosts first and folded; ``hosts`` are known as such."""
     groups: dict[SuspectKind, list[str]] = {}
     settings = {one.name for one in them if one.kind is SuspectKind.CONFIG}
     for one in sorted(them, key=lambda one: _ORDER.index(one.kind)):
         known = one.kind is SuspectKind.APPLICATION and one.name in settings
         groups.setdefault(one.kind, []).append("application" if known else one.name)
-    return ", ".join(_group(kind, names) for kind, names in groups.items())
+    return ", ".join(_group(kind, names, hosts) for kind, names in groups.items())
 
 
-def _group(kind: SuspectKind, names: Sequence[str]) -> str:
+def _group(kind: SuspectKind, names: Sequence[str], hosts: Collection[str]) -> str:
     # A GPU's PCI address is printed with and without its function.
     names = [name for name in names if _PCI_FUNCTION.sub("", name) not in {*names} - {name}]
     if kind is SuspectKind.CONFIG:
-        return ", ".join(name if " " in name else f"setting {name}" for name in names)
+        theirs = [name for name in names if name in hosts]
+        parts = [name if " " in name else f"setting {name}" for name in names if name not in theirs]
+        where = listed(theirs, folded=True)
+        told = ", ".join(parts) or ("settings" if theirs else "")
+        return f"{told} on {where}" if theirs else told
     if kind is SuspectKind.APPLICATION:
         named = [name for name in names if name not in _THE_APPLICATION]
         return f"the application ({listed(named)})" if named else "the application"
@@ -108,15 +112,17 @@ def job(postmortem: Postmortem, *, nics: bool = True) -> str:
     parts = (
         " on ".join(part for part in (ranks, hosts) if part),
         " ".join(part for part in (library.name, versions) if part),
-        _network(network, nics=nics) if network.name or network.nics else "",
+        _network(network, nics=nics),
     )
     return ", ".join(part for part in parts if part)
 
 
 def _network(network: Network, *, nics: bool) -> str:
-    gdr = {"on": "with GPUDirect", "off": "without GPUDirect", "mixed": "GPUDirect on some"}
-    named = f"({listed(network.nics)})" if nics and network.nics else ""
-    parts = (network.name or "network", gdr.get(network.gdr, ""), named)
+    gdr = {"on": "with GPUDirect", "off": "without GPUDirect", "mixed": "with GPUDirect in part"}
+    named = listed(network.nics) if nics and network.nics else ""
+    if named:
+        named = f"({named})" if network.name else f"NICs {named}"
+    parts = (network.name or "", gdr.get(network.gdr, ""), named)
     return " ".join(part for part in parts if part)
 
 
@@ -150,7 +156,7 @@ def benchmark(one: BenchmarkSummary) -> str:
     """One line: what was measured, and whether it can be believed."""
     figures = (("average", one.avg_busbw_gb_per_s), ("peak", one.peak_busbw_gb_per_s))
     parts = (
-        f"{one.test or 'a benchmark'} on {count(one.ranks, 'rank') if one.ranks else 'some ranks'}",
+        (one.test or "a benchmark") + (f" on {count(one.ranks, 'rank')}" if one.ranks else ""),
         *(f"{name} {value:.4g} GB/s" for name, value in figures if value is not None),
         f"{one.out_of_bounds} values out of bounds" if one.out_of_bounds else "",
         "" if one.complete else "not finished",
@@ -212,20 +218,24 @@ def times(finding: Finding) -> str:
     return "once" if finding.count == 1 else f"{finding.count:,} times"
 
 
-def next_command(finding: Finding) -> str:
+def next_command(finding: Finding, hosts: Collection[str] = ()) -> str:
     """The command to run first, with the names of this finding in it."""
-    return filled(GUIDE[finding.class_].next, finding)
+    return filled(guide_of(finding.class_, finding.attributes).next, finding, hosts)
 
 
-def filled(text: str, finding: Finding) -> str:
-    """``text`` with the names that the finding knows in place of ``HOST``, ``NIC`` and so on."""
-    names = _names(finding)
+def filled(text: str, finding: Finding, hosts: Collection[str] = ()) -> str:
+    """``text`` with the names that are known in place of ``HOST``, ``NIC`` and so on.
+
+    ``hosts`` are those of the job.
+    """
+    names = _names(finding, hosts)
     return _WORDS.sub(lambda match: names.get(match[0], match[0]), text)
 
 
-def _names(finding: Finding) -> Mapping[str, str]:
+def _names(finding: Finding, hosts: Collection[str]) -> Mapping[str, str]:
     values = finding.attributes
     host, peer = _ends(finding)
+    host = host or _only_host(finding, {*hosts} - {peer})
     found = {"HOST": host, "PEER": peer if peer != host else None}
     for word, keys in _DEVICES.items():
         found[word] = next((values[key] for key in keys if key in values), None)
@@ -244,6 +254,14 @@ def _ends(finding: Finding) -> tuple[str | None, str | None]:
     if suspect and speaks_of_peer and finding.attributes.get("status") not in _LOCAL_STATUSES:
         return victim, suspect
     return suspect or finding.attributes.get("host") or victim, peer
+
+
+def _only_host(finding: Finding, hosts: Collection[str]) -> str | None:
+    """The host whose settings are suspected, or the only one there is."""
+    configured = (one.name for one in finding.suspects if one.kind is SuspectKind.CONFIG)
+    return next((name for name in configured if name in hosts), None) or (
+        next(iter(hosts)) if len(hosts) == 1 else None
+    )
 
 
 # What a shell takes as it stands; a log must not write commands for whoever copies them.

@@ -1,6 +1,6 @@
 """Makes a post-mortem fit to print, once, before any format renders it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
@@ -16,11 +16,11 @@ def presentable(postmortem: Postmortem) -> Postmortem:
     Each format still escapes what has a meaning in that format.
     """
     shown: Postmortem = _shown(postmortem)
-    return replace(shown, findings=[_with_names(one) for one in shown.findings])
+    return replace(shown, findings=[_with_names(one, shown.job.hosts) for one in shown.findings])
 
 
-def _with_names(finding: Finding) -> Finding:
-    actions = [describe.filled(action, finding) for action in finding.actions]
+def _with_names(finding: Finding, hosts: Collection[str]) -> Finding:
+    actions = [describe.filled(action, finding, hosts) for action in finding.actions]
     return replace(finding, actions=actions)
 
 

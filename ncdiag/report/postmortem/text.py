@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from ncdiag.diagnose.postmortem.phrases import phrase, time_of_day
 from ncdiag.model.finding import Finding, Isolation, Postmortem, PostmortemVerdict, Role
 from ncdiag.model.log import LogEvidence
 from ncdiag.report.describe import count, percent
@@ -28,8 +29,10 @@ _NARROWEST = 20
 # What a screen of 24 lines takes, and what --verbose shows.
 _BENCHMARKS, _STORY, _ROOTS, _OTHERS, _ROWS, _TABLE_ROWS = 2, 4, 3, 4, 2, 60
 _WORD = re.compile(r"[\w.+-]*\w")
-_FILLERS = {"On", "on", "With", "with"}
+_FILLERS = {"on", "with"}
 _ACTIONS, _WHY_CHARS = 2, 240
+# Stands for the blank before a per cent sign, where no line may break.
+_HELD = "\ue000"
 
 
 def render(
@@ -64,7 +67,7 @@ class _Page:
         self._print(line, 0)
         if first and first.role is not Role.WARNING:
             self._whole("isolate", describe.isolate(postmortem))
-            self._whole("next", describe.next_command(first))
+            self._whole("next", describe.next_command(first, postmortem.job.hosts))
         job = describe.job(postmortem, nics=self._verbose)
         about = job, describe.read(postmortem, self._paths.folder)
         self._say("about", "; ".join(text for text in about if text))
@@ -79,6 +82,8 @@ class _Page:
 
     def story(self) -> None:
         """What happened, in order."""
+        if not any(one.kinds for one in self._postmortem.inputs):
+            return  # the headline says all there is to say
         story = describe.story(self._postmortem)
         shown = story if self._verbose else [one for one in story if self._is_new(one)][:_STORY]
         for number, sentence in enumerate(shown):
@@ -91,8 +96,9 @@ class _Page:
 
     def _is_new(self, sentence: str) -> bool:
         """Whether it says more than the lines above it do."""
-        known = set(_WORD.findall(describe.job(self._postmortem)))
-        return not set(_WORD.findall(sentence)) <= known | _FILLERS
+        told = f"{describe.job(self._postmortem)} {describe.headline(self._postmortem)}".lower()
+        known = set(_WORD.findall(told))
+        return not set(_WORD.findall(sentence.lower())) <= known | _FILLERS
 
     def _because(self, one: Isolation) -> None:
         self._say("because", f"{one.host}: {one.because} ({percent(one.confidence)} sure)")
@@ -117,10 +123,7 @@ class _Page:
 
     def _together(self, role: Role, findings: Sequence[Finding]) -> None:
         """Findings that need no action, in a paragraph."""
-        named = [
-            f"{one.class_} ({self._paths.place(one.first_seen)})" if one.first_seen else one.class_
-            for one in findings[:_OTHERS]
-        ]
+        named = [self._name(one) for one in findings[:_OTHERS]]
         more = len(findings) - _OTHERS
         if more > 0:
             named.append(f"and {more} more: see --verbose")
@@ -128,6 +131,13 @@ class _Page:
         line.append(f"{role.upper()}{'S' if len(findings) > 1 else ''}  ", style=_ROLES[role])
         line.append(", ".join(named))
         self._print(line, _INDENT)
+
+    def _name(self, one: Finding) -> str:
+        """Class and place; of a warning, which no story tells, also what it is."""
+        said = f": {phrase(one.class_, {})}" if one.role is Role.WARNING else ""
+        return f"{one.class_}{said}" + (
+            f" ({self._paths.place(one.first_seen)})" if one.first_seen else ""
+        )
 
     def _some(self, findings: Sequence[Finding], most: int) -> Sequence[Finding]:
         return findings if self._verbose else findings[:most]
@@ -165,18 +175,20 @@ class _Page:
         first = one.first_seen
         quoted = first and any(first.time in line.text for line in one.evidence if first.time)
         parts = (
-            describe.suspects(one.suspects),
+            describe.suspects(one.suspects, self._postmortem.job.hosts),
             one.severity.value,
             f"{percent(one.confidence)} sure" if one.role is Role.ROOT else "",
             describe.times(one),
-            f"first at {first.time}" if first and first.time and not quoted else "",
+            f"first at {time_of_day(first.time)}" if first and first.time and not quoted else "",
         )
         return ", ".join(part for part in parts if part)
 
     def _why(self, one: Finding) -> str:
         if self._verbose:
             return describe.explanation(one)
-        return describe.brief(describe.specific(one) or one.explanation, _WHY_CHARS)
+        special = describe.specific(one)
+        quoted = any(line.text.lower() == special.rstrip(".").lower() for line in one.evidence)
+        return describe.brief(special if special and not quoted else one.explanation, _WHY_CHARS)
 
     def _actions(self, one: Finding) -> Sequence[str]:
         return one.actions if self._verbose else one.actions[:_ACTIONS]
@@ -218,9 +230,11 @@ class _Page:
     def _print(self, head: Text, indent: int, *, rest: Text | None = None, hang: int = 0) -> None:
         """Print wrapped, indented, the rows after the first ``hang`` further in."""
         body = rest if rest is not None else head
+        body.plain = body.plain.replace(" %", _HELD + "%")
         rows = body.wrap(self._console, self._width(indent + hang), overflow="fold")
         for number, row in enumerate(rows):
             row.rstrip()
+            row.plain = row.plain.replace(_HELD, " ")
             before = head if rest is not None and number == 0 else Text(" " * hang)
             if rest is None and number == 0:
                 before = Text()
