@@ -16,7 +16,7 @@ from ncdiag.read.signatures import exceptions, framework, kernel, launcher
 from ncdiag.read.signatures.reader import SignatureReader, match
 from ncdiag.read.signatures.row import Signature
 from ncdiag.read.signatures.sxid import ALWAYS_FATAL, FATAL
-from ncdiag.read.signatures.xid import XIDS
+from ncdiag.read.signatures.xid_catalogue import XIDS
 
 # One line each with what it means: a class or none, attributes, details, ranks, and the role
 # where the form differs from its class.
