@@ -21,6 +21,7 @@ from ncdiag.model.errors import ExitCode
 from ncdiag.model.finding import FindingClass
 from ncdiag.model.log import Event, LogEvidence, Place, Speaker
 from ncdiag.model.nodes import fold
+from ncdiag.read.nccl_tests.runs import Runs
 from ncdiag.read.scan import Scanner
 from ncdiag.report.write import write_file
 
@@ -193,6 +194,16 @@ def test_what_prose_quotes_was_said_by_no_host(tmp_path: Path) -> None:
     assert not evidence.hosts
     assert not diagnose(evidence, {}).isolate
     assert diagnose(read(tmp_path / "log", (fault + b"\n") * 3), {}).job.hosts == ("n1",)
+
+
+def test_runs_that_never_end_are_not_all_asked_for_each_row() -> None:
+    runs = Runs()
+    for number in range(1000):
+        runs.begin(("n1",), Place("log", number), announced=True)
+    waiting = runs.open(("n1",))
+    assert len(waiting) < 200
+    assert waiting[0] is runs.all[-1]
+    assert len(runs.all) == 1000
 
 
 KILLED = """

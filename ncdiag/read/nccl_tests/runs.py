@@ -8,6 +8,8 @@ from ncdiag.read.nccl_tests.layout import Layout, OpenRow, is_whole, result
 
 MAX_RUNS = 20_000
 MAX_ROWS = 20_000
+# More runs than these do not print into one log at a time: those before them are dead.
+_MOST_OPEN = 128
 # Runs among which one that fails is looked for.
 _RECENT = 256
 _SIZES = re.compile(
@@ -130,6 +132,7 @@ class Runs:
         if len(self.all) < MAX_RUNS:
             self.all.append(run)
             self._open.append(run)
+            del self._open[:-_MOST_OPEN]
         return run
 
     def open(self, stream: tuple[str | None, ...]) -> list[Run]:
