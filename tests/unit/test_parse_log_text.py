@@ -184,6 +184,8 @@ def test_what_was_measured_is_told(make_case: MakeCase) -> None:
          "setting NCCL_ALGO, the application"),
         ([("config", "GPU memory"), ("config", "gpu-4")], "GPU memory on gpu-4"),
         ([("config", "gpu-4")], "settings on gpu-4"),
+        ([("config", "gpu-9"), ("config", "scheduler")], "host gpu-9, scheduler"),
+        ([("config", "--shm-size")], "setting --shm-size"),
         ([("config", "the network between them")], "the network between them"),
         ([("host", f"n{number}") for number in (3, 1, 2)], "hosts n[1-3]"),
         ([("rank", f"{number}") for number in range(11)],
@@ -192,7 +194,7 @@ def test_what_was_measured_is_told(make_case: MakeCase) -> None:
 )  # fmt: skip
 def test_suspects_are_named_in_words(suspects: list[tuple[str, str]], words: str) -> None:
     them = [Suspect(kind=SuspectKind(kind), name=name) for kind, name in suspects]
-    assert describe.suspects(them, hosts=["gpu-4"]) == words
+    assert describe.suspects(them, ["gpu-4"], ["gpu-9"]) == words
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ _WORDS: Final = re.compile(
     r"|(?<=-i )GPU\b|(?:(?<=ibstat )|(?<=mstdump )|(?<=-d ))NIC\b"
 )
 _ORDER: Final = tuple(SuspectKind)
+# A variable or an option, not a word for something that is set.
+_SETTING: Final = re.compile(r"--\S+|[A-Z][A-Z0-9_]+(?:=\S*)?|[\w.]+[_.=][\w.=]*")
 _PCI_FUNCTION: Final = re.compile(r"\.\d$")
 _KINDS: Final = {SuspectKind.GPU: "GPU", SuspectKind.NIC: "NIC"}
 _THE_APPLICATION: Final = frozenset({"application", "program", "the application", "the program"})
@@ -56,8 +58,8 @@ def headline(postmortem: Postmortem) -> str:
 
 def _first(postmortem: Postmortem) -> str:
     first = postmortem.findings[0]
-    where = suspects(first.suspects, postmortem.job.hosts) or "the logs do not say where"
-    return f"{first.class_}: {where} ({percent(first.confidence)} sure)"
+    told = where(first, postmortem) or "the logs do not say where"
+    return f"{first.class_}: {told} ({percent(first.confidence)} sure)"
 
 
 def _fine(postmortem: Postmortem) -> str:
@@ -66,25 +68,46 @@ def _fine(postmortem: Postmortem) -> str:
     return f"nothing failed in what was read{told}"
 
 
-def suspects(them: Sequence[Suspect], hosts: Collection[str] = ()) -> str:
-    """``host gpu-04, NIC mlx5_2``: hosts first and folded; ``hosts`` are known as such."""
+def where(finding: Finding, postmortem: Postmortem) -> str:
+    """What is suspected, in words; empty where nothing is."""
+    isolated = {one.host for one in postmortem.isolate}
+    return suspects(finding.suspects, postmortem.job.hosts, isolated)
+
+
+def suspects(
+    them: Sequence[Suspect], hosts: Collection[str] = (), isolated: Collection[str] = ()
+) -> str:
+    """``host gpu-04, NIC mlx5_2``: hosts first and folded.
+
+    A host may be suspected for its settings only: then it is the place of the rest.
+    """
     groups: dict[SuspectKind, list[str]] = {}
+    places = []
     settings = {one.name for one in them if one.kind is SuspectKind.CONFIG}
-    for one in sorted(them, key=lambda one: _ORDER.index(one.kind)):
-        known = one.kind is SuspectKind.APPLICATION and one.name in settings
-        groups.setdefault(one.kind, []).append("application" if known else one.name)
-    return ", ".join(_group(kind, names, hosts) for kind, names in groups.items())
+    for kind, name in sorted(
+        ((_kind(one, isolated), one.name) for one in them), key=lambda one: _ORDER.index(one[0])
+    ):
+        if kind is SuspectKind.CONFIG and name in hosts:
+            places.append(name)
+            continue
+        known = kind is SuspectKind.APPLICATION and name in settings
+        groups.setdefault(kind, []).append("application" if known else name)
+    told = ", ".join(_group(kind, names) for kind, names in groups.items())
+    place = listed(places, folded=True)
+    return f"{told or 'settings'} on {place}" if place else told
 
 
-def _group(kind: SuspectKind, names: Sequence[str], hosts: Collection[str]) -> str:
+def _kind(one: Suspect, isolated: Collection[str]) -> SuspectKind:
+    """Of a host to isolate it is not the settings that count."""
+    host = one.kind is SuspectKind.CONFIG and one.name in isolated
+    return SuspectKind.HOST if host else one.kind
+
+
+def _group(kind: SuspectKind, names: Sequence[str]) -> str:
     # A GPU's PCI address is printed with and without its function.
     names = [name for name in names if _PCI_FUNCTION.sub("", name) not in {*names} - {name}]
     if kind is SuspectKind.CONFIG:
-        theirs = [name for name in names if name in hosts]
-        parts = [name if " " in name else f"setting {name}" for name in names if name not in theirs]
-        where = listed(theirs, folded=True)
-        told = ", ".join(parts) or ("settings" if theirs else "")
-        return f"{told} on {where}" if theirs else told
+        return ", ".join(f"setting {name}" if _SETTING.fullmatch(name) else name for name in names)
     if kind is SuspectKind.APPLICATION:
         named = [name for name in names if name not in _THE_APPLICATION]
         return f"the application ({listed(named)})" if named else "the application"

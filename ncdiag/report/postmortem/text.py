@@ -82,13 +82,14 @@ class _Page:
 
     def story(self) -> None:
         """What happened, in order."""
-        if not any(one.kinds for one in self._postmortem.inputs):
+        findings = self._postmortem.findings
+        if not findings and not any(one.kinds for one in self._postmortem.inputs):
             return  # the headline says all there is to say
         story = describe.story(self._postmortem)
         shown = story if self._verbose else [one for one in story if self._is_new(one)][:_STORY]
         for number, sentence in enumerate(shown):
             self._say("" if number else "story", sentence)
-        first = next(iter(self._postmortem.findings), None)
+        first = next(iter(findings), None)
         blamed = {suspect.name for suspect in first.suspects} if first else set()
         for one in self._postmortem.isolate:
             if self._verbose or one.host not in blamed:
@@ -175,7 +176,7 @@ class _Page:
         first = one.first_seen
         quoted = first and any(first.time in line.text for line in one.evidence if first.time)
         parts = (
-            describe.suspects(one.suspects, self._postmortem.job.hosts),
+            describe.where(one, self._postmortem),
             one.severity.value,
             f"{percent(one.confidence)} sure" if one.role is Role.ROOT else "",
             describe.times(one),
