@@ -5,15 +5,9 @@ from ncdiag.diagnose.postmortem.draft import Draft, derived
 from ncdiag.diagnose.postmortem.thresholds import ECHO_CONFIDENCE
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.log import NcclProcess
+from ncdiag.read.signatures.results import RESULTS
 
-_BY_RESULT = {
-    1: C.CUDA_ERROR,
-    2: C.UNHANDLED_SYSTEM_ERROR,
-    3: C.INTERNAL_ERROR,
-    4: C.INVALID_USAGE,
-    5: C.INVALID_USAGE,
-    6: C.REMOTE_ERROR,
-}
+_BY_RESULT = {result.code: result.class_ for result in RESULTS}
 # The outermost frames: a chain that ends there was returned to the caller.
 _CALLERS = ("group.cc", "init.cc", "enqueue.cc")
 

@@ -14,7 +14,7 @@ from ncdiag.read.signatures.fragments import signature
 from ncdiag.read.signatures.row import OUTSIDE, Signature
 
 
-class _Result(NamedTuple):
+class Result(NamedTuple):
     """A value of ncclResult_t; ``sure`` says that its text belongs to nothing else."""
 
     code: int
@@ -24,13 +24,13 @@ class _Result(NamedTuple):
     sure: bool
 
 
-_RESULTS = (
-    _Result(1, "ncclUnhandledCudaError", "unhandled cuda error", C.CUDA_ERROR, sure=True),
-    _Result(2, "ncclSystemError", "unhandled system error", C.UNHANDLED_SYSTEM_ERROR, sure=True),
-    _Result(3, "ncclInternalError", "internal error", C.INTERNAL_ERROR, sure=False),
-    _Result(4, "ncclInvalidArgument", "invalid argument", C.INVALID_USAGE, sure=False),
-    _Result(5, "ncclInvalidUsage", "invalid usage", C.INVALID_USAGE, sure=False),
-    _Result(
+RESULTS = (
+    Result(1, "ncclUnhandledCudaError", "unhandled cuda error", C.CUDA_ERROR, sure=True),
+    Result(2, "ncclSystemError", "unhandled system error", C.UNHANDLED_SYSTEM_ERROR, sure=True),
+    Result(3, "ncclInternalError", "internal error", C.INTERNAL_ERROR, sure=False),
+    Result(4, "ncclInvalidArgument", "invalid argument", C.INVALID_USAGE, sure=False),
+    Result(5, "ncclInvalidUsage", "invalid usage", C.INVALID_USAGE, sure=False),
+    Result(
         6,
         "ncclRemoteError",
         "remote process exited or there was a network error",
@@ -120,13 +120,13 @@ _DEVELOPERS = _Way(
 )
 
 
-def _ways(result: _Result) -> tuple[_Way, ...]:
+def _ways(result: Result) -> tuple[_Way, ...]:
     if result.sure:
         return (*_WAYS, _SURE)
     return (*_WAYS, _DEVELOPERS) if result.class_ == C.INTERNAL_ERROR else _WAYS
 
 
-def _row(result: _Result, way: _Way) -> Signature:
+def _row(result: Result, way: _Way) -> Signature:
     parts = {"text": result.text, "name": result.name}
     constants = {"d_result": str(result.code)}
     remote = result.class_ == C.REMOTE_ERROR
@@ -148,4 +148,4 @@ def _row(result: _Result, way: _Way) -> Signature:
     )
 
 
-ROWS = tuple(_row(result, way) for result in _RESULTS for way in _ways(result))
+ROWS = tuple(_row(result, way) for result in RESULTS for way in _ways(result))
