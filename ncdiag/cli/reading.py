@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ncdiag.logs.read_input import Job, read_input
 from ncdiag.logs.read_logs import read_logs
-from ncdiag.model.errors import UsageError
+from ncdiag.model.errors import NcdiagError, UsageError
 from ncdiag.model.log import InputSummary, LogEvidence
 from ncdiag.model.text import visible
 from ncdiag.read.merge import EvidenceSum
@@ -32,7 +32,7 @@ def read_evidence(
     """
     together = EvidenceSum()
     if ras is not None:
-        together.add(_ask(ras, max_bytes))
+        together.add(_ask(ras, max_bytes, needed=not paths))
     if paths:
         with ReadingBar(messages) as bar:
             together.add(read_logs(paths, jobs=jobs, max_bytes=max_bytes, progress=bar.progress))
@@ -53,14 +53,24 @@ def _tell_errors(inputs: Sequence[InputSummary], paths: Sequence[str], messages:
         messages.print(f"ncdiag: {visible(one.path)}: {visible(one.error or '')}", soft_wrap=True)
 
 
-def _ask(target: str, max_bytes: int) -> LogEvidence:
-    """The report of a running job, read as if it stood in a file."""
+def _ask(target: str, max_bytes: int, *, needed: bool) -> LogEvidence:
+    """The report of a running job, read as if it stood in a file.
+
+    One that cannot be had ends the command only where it is ``needed``.
+    """
     from ncdiag.logs import ras_live
 
     host, port = ras_live.address(target)
     name = f"ras://{host}:{port}"
     job = Job(path=name, name=name, every_line=True, max_bytes=max_bytes)
-    return read_input(job, ready=io.BytesIO(ras_live.fetch(host, port)))
+    try:
+        report = ras_live.fetch(host, port)
+    except NcdiagError as error:
+        if needed:
+            raise
+        why = str(error).removeprefix(f"{host}:{port}: ")
+        return LogEvidence(inputs=[InputSummary(path=name, error=why)])
+    return read_input(job, ready=io.BytesIO(report))
 
 
 class ReadingBar:

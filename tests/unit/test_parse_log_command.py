@@ -224,6 +224,16 @@ def test_a_job_that_does_not_answer_is_undecided(capfd: Capture) -> None:
     assert err.count("\n") == 1
 
 
+def test_logs_are_read_although_the_job_does_not_answer(log: Path, capfd: Capture) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        target = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert main.run(["parse-log", str(log), "--ras", target]) == ExitCode.WRONG
+    out, err = capfd.readouterr()
+    assert out.startswith("FINDINGS")
+    assert err.startswith(f"ncdiag: ras://{target}: Connection refused; ")
+
+
 def test_an_interrupt_ends_with_130(
     log: Path, monkeypatch: pytest.MonkeyPatch, capfd: Capture
 ) -> None:
