@@ -5,9 +5,8 @@ from ncdiag.diagnose.postmortem.draft import Draft, derived
 from ncdiag.diagnose.postmortem.thresholds import ECHO_CONFIDENCE
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.log import NcclProcess
-from ncdiag.read.signatures.results import RESULTS
+from ncdiag.read.signatures.results import CLASS_OF_CODE
 
-_BY_RESULT = {result.code: result.class_ for result in RESULTS}
 # The outermost frames: a chain that ends there was returned to the caller.
 _CALLERS = ("group.cc", "init.cc", "enqueue.cc")
 
@@ -17,7 +16,7 @@ def unexplained(case: Case) -> list[Draft]:
     found: dict[C, Draft] = {}
     for process in case.evidence.processes:
         result = _returned(process, case)
-        class_ = _BY_RESULT.get(result or 0)
+        class_ = CLASS_OF_CODE.get(result or 0)
         if class_ and process.chain_place:
             text = " <- ".join(f"{file}:{line} -> {n}" for file, line, n in process.chain[-3:])
             draft = found.setdefault(class_, derived(class_, process.chain_place, text))

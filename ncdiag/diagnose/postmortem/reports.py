@@ -9,14 +9,12 @@ from ncdiag.diagnose.postmortem.thresholds import ECHO_CONFIDENCE
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role
 from ncdiag.model.log import RasIssue, RasMember
+from ncdiag.read.ras.parts import RESULTS
+from ncdiag.read.signatures.results import CLASS_OF_CODE
 
-# The texts of results, as far as they belong to nothing else.
+# A rank's result in the words of the reports, and of releases that quote the library itself.
 _RESULTS = (
-    ("unhandled cuda error", C.CUDA_ERROR),
-    ("unhandled system error", C.UNHANDLED_SYSTEM_ERROR),
-    ("internal error", C.INTERNAL_ERROR),
-    ("invalid argument", C.INVALID_USAGE),
-    ("invalid usage", C.INVALID_USAGE),
+    *((text.lower(), CLASS_OF_CODE[code]) for code, text in RESULTS.items()),
     ("remote process exited", C.REMOTE_ERROR),
     ("remote error", C.REMOTE_ERROR),
 )

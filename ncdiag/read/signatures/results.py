@@ -39,6 +39,8 @@ RESULTS = (
     ),
 )
 
+CLASS_OF_CODE = {result.code: result.class_ for result in RESULTS}
+
 _WORK = re.compile(r"WorkNCCL\((?:SeqNum=(?P<seq>\d{1,12}), )?OpType=(?P<op>\w{1,40})")
 # What nccl-tests and others add: '<result text> / <last error>'.
 _LAST_ERROR = re.compile(r" / (?P<last>[^\n]{1,400}?)'?\s{0,8}$")

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from ncdiag.model.log import RasIssue, RasMember, RasReport
 
 
@@ -97,6 +99,17 @@ def test_errors_that_ranks_report_stand_for_the_results_they_quote(
     answer = post(ras=[report(bench, "ERROR", members, op=None)])
     assert sorted(names.classes(answer)) == ["internal_error", "unhandled_system_error"]
     assert answer.findings[0].confidence < 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("System error", "unhandled_system_error"), ("Remote process error", "remote_error")],
+)
+def test_results_in_the_words_of_the_reports(
+    bench: Any, post: Any, names: Any, text: str, expected: str
+) -> None:
+    answer = post(ras=[report(bench, "ERROR", [_apart(1, text)], op=None)])
+    assert names.classes(answer) == [expected]
 
 
 def test_answers_that_came_late_are_a_warning(bench: Any, post: Any, names: Any) -> None:
