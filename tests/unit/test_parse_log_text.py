@@ -8,6 +8,7 @@ from rich.console import Console
 
 from ncdiag.model.finding import (
     FindingClass,
+    FirstSeen,
     Postmortem,
     PostmortemVerdict,
     Role,
@@ -247,3 +248,25 @@ def test_a_command_is_never_made_of_what_a_shell_would_run(make_case: MakeCase) 
         (replace(postmortem, findings=[replace(root, suspects=[evil])]), evidence)
     ).splitlines()
     assert "next      ssh HOST ibstat" in shown
+
+
+def test_who_is_isolated_is_nobodys_victim(make_case: MakeCase) -> None:
+    postmortem, _ = make_case(2)
+    finding = replace(postmortem.findings[1], victims=("gpu001", "gpu002"))
+    assert [one.host for one in postmortem.isolate] == ["gpu002"]
+    assert describe.victims(finding, postmortem) == ["gpu001"]
+
+
+@pytest.mark.parametrize(
+    ("printed_so", "shown"),
+    [
+        ("1018 04:12:20.830000", "04:12:20"),
+        ("2024-09-03_11:47:02", "2024-09-03 11:47:02"),
+        ("12.5", "12.5"),
+    ],
+)
+def test_a_time_is_shown_without_what_is_odd_of_it(
+    make_case: MakeCase, printed_so: str, shown: str
+) -> None:
+    seen = FirstSeen(path="a.log", line=1, time=printed_so)
+    assert describe.first_time(replace(make_case(2)[0].findings[0], first_seen=seen)) == shown

@@ -6,6 +6,7 @@ from typing import Final
 
 from ncdiag.diagnose.postmortem.guide import GUIDE, guide_of
 from ncdiag.diagnose.postmortem.guide.codes import code_meaning
+from ncdiag.diagnose.postmortem.phrases import time_of_day
 from ncdiag.model.finding import (
     BenchmarkSummary,
     EvidenceLine,
@@ -72,6 +73,18 @@ def where(finding: Finding, postmortem: Postmortem) -> str:
     """What is suspected, in words; empty where nothing is."""
     isolated = {one.host for one in postmortem.isolate}
     return suspects(finding.suspects, postmortem.job.hosts, isolated)
+
+
+def first_time(finding: Finding) -> str:
+    """When it was first seen, without what is odd of a time in a log; empty if not known."""
+    first = finding.first_seen
+    return time_of_day(first.time) if first and first.time else ""
+
+
+def victims(finding: Finding, postmortem: Postmortem) -> list[str]:
+    """The hosts that only suffered from it: nobody who is to be isolated, or is suspected here."""
+    blamed = {one.host for one in postmortem.isolate} | {one.name for one in finding.suspects}
+    return [name for name in finding.victims if name not in blamed]
 
 
 def suspects(

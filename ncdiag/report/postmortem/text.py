@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ncdiag.diagnose.postmortem.phrases import phrase, time_of_day
+from ncdiag.diagnose.postmortem.phrases import phrase
 from ncdiag.model.finding import Finding, Isolation, Postmortem, PostmortemVerdict, Role
 from ncdiag.model.log import LogEvidence
 from ncdiag.report.describe import count, percent
@@ -180,7 +180,7 @@ class _Page:
             one.severity.value,
             f"{percent(one.confidence)} sure" if one.role is Role.ROOT else "",
             describe.times(one),
-            f"first at {time_of_day(first.time)}" if first and first.time and not quoted else "",
+            f"first at {describe.first_time(one)}" if first and first.time and not quoted else "",
         )
         return ", ".join(part for part in parts if part)
 
