@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ncdiag.model.log import Place, Speaker
 from ncdiag.read.line import Line
-from ncdiag.read.peel import clean, records
+from ncdiag.read.peel import clean, library, quotes, records
 
 # The library's own prefix, as far as its level; what stands before it are wrappers.
 _PREFIX = re.compile(
@@ -96,6 +96,8 @@ class PlainLines:
             if voice is None:
                 return None
         body = text[start:].rstrip()
+        if quotes.closed(body):
+            return None
         if ("[" in body or "CCL" in body or "NVRM" in body or body[-1:] == "$") and (
             body[-1] in "])$" or records.hinted(body) or not clean.is_plain(body)
         ):
@@ -108,7 +110,10 @@ class PlainLines:
         found = _PREFIX.search(head)
         if start < len(_LEVEL) or level not in _LEVELS or not found:
             return None
-        wrapper = _TIME.sub("T", head[: found.start()])
+        before = head[: found.start()]
+        if quotes.opened(before) or library.in_file(found[1]):
+            return None
+        wrapper = _TIME.sub("T", before)
         key = (*found.groups(), wrapper, level)
         voice = self._voices.get(key)
         if voice is None:

@@ -7,6 +7,8 @@ device at all, or the signature of a plug-in's function where the location stand
 import re
 from typing import NamedTuple
 
+from ncdiag.read.peel import quotes
+
 LEVELS = "WARN|INFO|TRACE|CALL|ABORT"
 # Characters that no host name holds; what is not excluded here may be a redacted name.
 _HOST = r"(?:<[\w.-]{1,100}>|[^\s:\[\]<>(){}|\"'`,;=\\]{1,255})"
@@ -33,6 +35,10 @@ _LOST = re.compile(
     rf"(?::?(?:(?:\d{{1,10}}:)?\d{{1,10}} )?\[(-?\d{{1,4}})\] )?"
     rf"(?:(\S+:\d+) (?:\(([^()]{{0,200}})\) )?)?NCCL ({LEVELS})(?: |$)",
     re.ASCII,
+)
+# The file that grep puts before lines around those it found.
+_FOUND_IN = re.compile(
+    r"[\w./-]{1,250}\.(?:log|out|err|txt)[\w.]{0,16}-(?:\d{1,9}-)?(?=\w)", re.ASCII
 )
 _SMALL_PID = 200
 _STREAMS = ("<stdout>", "<stderr>", "<stddiag>")
@@ -126,7 +132,15 @@ def at(text: str, start: int) -> Prefix | None:
     if not found:
         return None
     host, pid, _, device, location, function, level = found.groups()
+    if in_file(host):
+        return None
     return Prefix(start, found.end(), level, host, pid, device, location, function or None)
+
+
+def in_file(host: str) -> int:
+    """How much of ``host`` is the name of the file that its line was found in."""
+    found = _FOUND_IN.match(host) if "." in host and "-" in host else None
+    return found.end() if found else 0
 
 
 def lost_at(text: str, start: int) -> Prefix | None:
@@ -161,8 +175,7 @@ def _before(text: str, level: re.Match[str], floor: int, hosts: Hosts) -> Prefix
     if not ids:
         return None
     start = _host_start(text, ids, reach, hosts)
-    # What stands in backquotes, an author quotes.
-    if start == ids.start() or text[start - 1 : start] == "`":
+    if start == ids.start() or not quotes.spoken(text, start):
         return None
     between = _WHERE.fullmatch(text, ids.end(), level.start())
     location, function = between.groups() if between else (None, None)
@@ -179,6 +192,10 @@ def _host_start(text: str, ids: re.Match[str], floor: int, hosts: Hosts) -> int:
     lowest = max(floor, end - _HOST_MAX)
     while start > lowest and text[start - 1] not in _NO_HOST:
         start -= 1
+    if start and text[start - 1] == "\\" and text[start] in "nrt" and start + 1 < end:
+        # The end of a line, as strings spell it.
+        start += 1
+    start += in_file(text[start:end])
     token = text[start:end]
     if start >= 3 and text.startswith("-> ", start - 3) and len(token) > 1:
         # The result of a back-trace is one digit.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ncdiag.model.log import Place, Speaker
 from ncdiag.read.line import Line
-from ncdiag.read.peel import chain, clean, collected, library, records, stamps
+from ncdiag.read.peel import chain, clean, collected, library, quotes, records, stamps
 from ncdiag.read.peel.chain import Chain, Memory
 from ncdiag.read.peel.mail import Mail
 from ncdiag.read.peel.wraps import Joiner, Raw
@@ -223,7 +223,9 @@ class Peeler:
                 speaker.address,
             )
             origin = None if origin == "kernel" else origin
-        body = text[found.end : end].rstrip()
+        begin = prefix.start if prefix else found.end
+        end = quotes.end_of(text, begin, found.end, end)
+        body = text[found.end : end]
         repeats = 0
         if body.endswith(("]", ")")) and (again := _REPEATED.search(body)):
             body, repeats = body[: again.start()], int(again[1])

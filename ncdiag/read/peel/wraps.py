@@ -1,8 +1,8 @@
-"""Joins what a terminal, a pager or an editor cut into several lines.
+r"""Joins what a terminal, a pager or an editor cut into several lines.
 
-Two marks are believed: ``$`` at the end of a record, which editors put over the first character
-they cut off, and a width at which one input ends line after line, or that of a terminal. All doubt
-joins nothing.
+Three marks are believed: ``$`` at the end of a record, which editors put over the first character
+they cut off, ``\`` where they cut off none, and a width at which one input ends line after line, or
+that of a terminal. All doubt joins nothing.
 """
 
 import re
@@ -15,6 +15,7 @@ _NARROWEST, _WIDEST = 72, 512
 _PROOF = {80: 1, 100: 2, 119: 2, 120: 1, 131: 2, 132: 1, 159: 2, 160: 1, 200: 2}
 _PROOF_ELSEWHERE = 3
 _ENDS = (".", ":", "!", "?", ")", "=")
+_MARKS = ("$", "\\")
 _MOST_PARTS = 32
 _MOST_HELD = 256
 _DIGITS = re.compile(r"[0-9a-f]*\d[0-9a-f]*", re.ASCII)
@@ -137,14 +138,14 @@ class Joiner:
         self._last = raw.number
         self._parts += 1
         whole = Raw(_joined(held.text, raw.text), held.number)
-        more = raw.text.endswith("$") or len(raw.text) == self._width
+        more = raw.text.endswith(_MARKS) or len(raw.text) == self._width
         if more and self._parts < _MOST_PARTS:
             self._held = whole
         else:
             yield whole
 
     def _is_cut(self, text: str) -> bool:
-        return text.endswith("$") or (self._width is not None and len(text) >= self._width)
+        return text.endswith(_MARKS) or (self._width is not None and len(text) >= self._width)
 
     def _goes_on(self, before: Raw, after: Raw) -> bool:
         return (
@@ -197,7 +198,7 @@ class Joiner:
 
 def _joined(before: str, after: str) -> str:
     if not before.endswith("$"):
-        return before + after
+        return before.removesuffix("\\") + after
     cut = _CUT_WORD.search(before)
     if cut and not after[:1].isalnum():
         # The mark stands over the last letter of a word that is known.
