@@ -1,35 +1,18 @@
 """What NCCL and RCCL processes say of themselves, generation by generation."""
 
-from collections.abc import Iterable
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scanned import scanned
 
-from ncdiag.model.log import InputSummary, LogEvidence, NcclProcess, Place, Speaker
+from ncdiag.model.log import LogEvidence, NcclProcess, Place, Speaker
 from ncdiag.read.line import Line
 from ncdiag.read.nccl.reader import NcclReader
 from ncdiag.read.nccl.versions import versions
-from ncdiag.read.peel import Peeler
 
 
 def read_bytes(data: bytes) -> LogEvidence:
-    reader, peeler, evidence = NcclReader(), Peeler("a.log"), LogEvidence()
-    raws = data.split(b"\n")
-
-    def take(lines: Iterable[Line]) -> None:
-        for line in lines:
-            raw = raws[line.place.line - 1] + line.text.encode(errors="replace")
-            hits = [needle for needle in reader.needles if needle in raw]
-            if hits or reader.open:
-                reader.read(line, hits)
-
-    for number, raw in enumerate(raws, 1):
-        take(peeler.feed(raw, number))
-    take(peeler.finish())
-    reader.finish(evidence)
-    evidence.inputs.append(InputSummary(path="a.log", kinds=sorted(reader.kinds)))
-    return evidence
+    return scanned(NcclReader(), data)
 
 
 def read(*messages: str, prefix: str = "oak1:100:101 [0] NCCL INFO ") -> LogEvidence:

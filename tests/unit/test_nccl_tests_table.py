@@ -1,37 +1,21 @@
 """Result tables of nccl-tests and rccl-tests, of every layout, whole and in pieces."""
 
 import re
-from collections.abc import Iterable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scanned import scanned
 
 from ncdiag.diagnose.postmortem.benchmarks import benchmarks, peak_busbw
-from ncdiag.model.log import Benchmark, InputSummary, LogEvidence, Place
+from ncdiag.model.log import Benchmark, LogEvidence, Place
 from ncdiag.read.line import Line
 from ncdiag.read.nccl_tests.join import continue_benchmark
 from ncdiag.read.nccl_tests.table import TableReader, version_of
-from ncdiag.read.peel import Peeler
 
 
 def read_bytes(data: bytes) -> LogEvidence:
-    reader, peeler, evidence = TableReader(), Peeler("a.log"), LogEvidence()
-    raws = data.split(b"\n")
-
-    def take(lines: Iterable[Line]) -> None:
-        for line in lines:
-            raw = raws[line.place.line - 1] + line.text.encode(errors="replace")
-            hits = [needle for needle in reader.needles if needle in raw]
-            if hits or reader.open:
-                reader.read(line, hits)
-
-    for number, raw in enumerate(raws, 1):
-        take(peeler.feed(raw, number))
-    take(peeler.finish())
-    reader.finish(evidence)
-    evidence.inputs.append(InputSummary(path="a.log", kinds=sorted(reader.kinds)))
-    return evidence
+    return scanned(TableReader(), data)
 
 
 def read(text: str) -> list[Benchmark]:

@@ -3,31 +3,19 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scanned import scanned
 
-from ncdiag.model.log import Event, LogEvidence
+from ncdiag.model.log import Event
 from ncdiag.read.fabric_blocks import FabricBlockReader
 from ncdiag.read.kernel_blocks import KernelBlockReader
 from ncdiag.read.kinds import KindReader
 from ncdiag.read.line import LineReader
 from ncdiag.read.mpi_ends import MpiEndReader
-from ncdiag.read.peel import Peeler
 from ncdiag.read.ray_deaths import RayDeathReader
 
 
 def read(reader: LineReader, text: str | bytes) -> list[Event]:
-    """The events of a log, its lines handed over as a scanner would."""
-    raw = text.encode() if isinstance(text, str) else text
-    wanted = reader.needles | reader.facts
-    peeler = Peeler("job.log")
-    parts = raw.split(b"\n")
-    lines = [line for number, part in enumerate(parts, 1) for line in peeler.feed(part, number)]
-    for line in [*lines, *peeler.finish()]:
-        hits = [needle for needle in wanted if needle in parts[line.place.line - 1]]
-        if hits or reader.open:
-            reader.read(line, hits)
-    evidence = LogEvidence()
-    reader.finish(evidence)
-    return evidence.events
+    return scanned(reader, text).events
 
 
 GONE = (

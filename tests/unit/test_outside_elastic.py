@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scanned import scanned
 
 from ncdiag.model.log import Clock, Event, LogEvidence, WorkerFailure
 from ncdiag.read.elastic import ElasticReader
-from ncdiag.read.peel import Peeler
 
 NO_OTHERS = ("  <NO_OTHER_FAILURES>",)
 
@@ -45,21 +45,7 @@ def report(root: tuple[str, ...], others: tuple[str, ...] = NO_OTHERS, width: in
 
 
 def read(text: str | bytes) -> LogEvidence:
-    """What the reader makes of a log, its lines handed over as a scanner would."""
-    raw = text.encode() if isinstance(text, str) else text
-    reader, peeler = ElasticReader(), Peeler("job.log")
-    lines = [
-        line
-        for number, part in enumerate(raw.split(b"\n"), 1)
-        for line in peeler.feed(part, number)
-    ]
-    for line in [*lines, *peeler.finish()]:
-        hits = [needle for needle in reader.needles if needle in line.text.encode()]
-        if hits or reader.open:
-            reader.read(line, hits)
-    evidence = LogEvidence()
-    reader.finish(evidence)
-    return evidence
+    return scanned(ElasticReader(), text)
 
 
 def told(failure: WorkerFailure) -> tuple[object, ...]:

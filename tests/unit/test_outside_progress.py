@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scanned import scanned
 
-from ncdiag.model.log import GroupProgress, LogEvidence
-from ncdiag.read.peel import Peeler
+from ncdiag.model.log import GroupProgress
 from ncdiag.read.torch_progress import TorchProgressReader
 
 STAMP = "[E203 04:05:06.123456789 ProcessGroupNCCL.cpp:629] "
@@ -17,17 +17,8 @@ CAUGHT = (
 
 
 def read(*lines: str | bytes) -> list[GroupProgress]:
-    """What the reader makes of lines."""
-    reader, peeler = TorchProgressReader(), Peeler("job.log")
     raw = [line.encode() if isinstance(line, str) else line for line in lines]
-    peeled = [line for number, part in enumerate(raw, 1) for line in peeler.feed(part, number)]
-    for line in [*peeled, *peeler.finish()]:
-        hits = [needle for needle in reader.needles if needle in line.text.encode()]
-        if hits:
-            reader.read(line, hits)
-    evidence = LogEvidence()
-    reader.finish(evidence)
-    return evidence.progress
+    return scanned(TorchProgressReader(), b"\n".join(raw)).progress
 
 
 def numbers(record: GroupProgress) -> tuple[int | None, int | None, int | None]:

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scanned import scanned
 
-from ncdiag.model.log import Event, LogEvidence
+from ncdiag.model.log import Event
 from ncdiag.read.peel import Peeler
 from ncdiag.read.tracebacks import TracebackReader
 
@@ -15,21 +16,7 @@ FRAME = '  File "/srv/job/train.py", line 41, in main\n    step(batch)'
 
 
 def read(text: str | bytes) -> list[Event]:
-    """The events of a log, its lines handed over as a scanner would."""
-    raw = text.encode() if isinstance(text, str) else text
-    reader, peeler = TracebackReader(), Peeler("job.log")
-    lines = [
-        line
-        for number, part in enumerate(raw.split(b"\n"), 1)
-        for line in peeler.feed(part, number)
-    ]
-    for line in [*lines, *peeler.finish()]:
-        hits = [needle for needle in reader.needles if needle in line.text.encode()]
-        if hits or reader.open:
-            reader.read(line, hits)
-    evidence = LogEvidence()
-    reader.finish(evidence)
-    return evidence.events
+    return scanned(TracebackReader(), text).events
 
 
 def exceptions(text: str) -> list[str]:
