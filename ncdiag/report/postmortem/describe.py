@@ -148,7 +148,7 @@ def job(postmortem: Postmortem, *, nics: bool = True) -> str:
     parts = (
         " on ".join(part for part in (ranks, hosts) if part),
         " ".join(part for part in (library.name, versions) if part),
-        _network(network, nics=nics),
+        _network(network, nics=nics) if network.name or network.nics else "",
     )
     return ", ".join(part for part in parts if part)
 
