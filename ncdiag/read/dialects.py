@@ -8,8 +8,8 @@ from ncdiag.read.fabric_blocks import FabricBlockReader
 from ncdiag.read.flight_text import FlightTextReader
 from ncdiag.read.inspector import InspectorReader
 from ncdiag.read.kernel_blocks import KernelBlockReader
-from ncdiag.read.kinds import KindReader
 from ncdiag.read.line import LineReader
+from ncdiag.read.log_kinds import KindReader
 from ncdiag.read.mlx5_dump import Mlx5DumpReader
 from ncdiag.read.mpi_ends import MpiEndReader
 from ncdiag.read.nccl.reader import NcclReader

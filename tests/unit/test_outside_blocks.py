@@ -8,8 +8,8 @@ from scanned import scanned
 from ncdiag.model.log import Event
 from ncdiag.read.fabric_blocks import FabricBlockReader
 from ncdiag.read.kernel_blocks import KernelBlockReader
-from ncdiag.read.kinds import KindReader
 from ncdiag.read.line import LineReader
+from ncdiag.read.log_kinds import KindReader
 from ncdiag.read.mpi_ends import MpiEndReader
 from ncdiag.read.ray_deaths import RayDeathReader
 

@@ -5,8 +5,8 @@ import re
 import msgspec
 
 from ncdiag.model.log import LogEvidence
+from ncdiag.read.bounded_bytes import BoundedBytes
 from ncdiag.read.flight import pickled, schema
-from ncdiag.read.pieces import Pieces
 
 # 20,000 entries with their frames are about 20 MB.
 MAX_BYTES = 64 << 20
@@ -33,7 +33,7 @@ class FlightDocument:
     def __init__(self, path: str) -> None:
         self.error: str | None = None
         self._path = path
-        self._pieces = Pieces(MAX_BYTES)
+        self._pieces = BoundedBytes(MAX_BYTES)
 
     @property
     def truncated(self) -> bool:

@@ -7,7 +7,7 @@ from ncdiag.model.log import LogEvidence, NcclProcess, Place, Speaker
 from ncdiag.read.line import Line
 from ncdiag.read.merge import join_process
 from ncdiag.read.nccl import calls, chains, channels, networks, settings, start
-from ncdiag.read.nccl.namesakes import Process, garbled_names
+from ncdiag.read.nccl.garbled_names import Process, garbled_names
 from ncdiag.read.nccl.notes import ProcessNotes, Rule, add_once
 from ncdiag.read.nccl.versions import NEEDLES, banner_host, is_bare_version, versions
 

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from ncdiag.model.log import Benchmark, LogEvidence, Place, TableRank, TableRow
+from ncdiag.read.bounded_bytes import BoundedBytes
 from ncdiag.read.line import Line
 from ncdiag.read.nccl.settings import safe_value
 from ncdiag.read.nccl_tests.cut_json import mended
 from ncdiag.read.nccl_tests.runs import MAX_ROWS, Run
 from ncdiag.read.nccl_tests.table import corruption, version_of
-from ncdiag.read.pieces import Pieces
 from ncdiag.read.signatures.reader import SignatureReader
 from ncdiag.read.signatures.table import TABLE
 
@@ -39,7 +39,7 @@ class JsonReport:
         self.error: str | None = None
         self.truncated = False
         self._path = path
-        self._pieces = Pieces(MAX_BYTES)
+        self._pieces = BoundedBytes(MAX_BYTES)
 
     @classmethod
     def recognises(cls, head: bytes) -> bool:

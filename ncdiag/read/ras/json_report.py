@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ncdiag.model.log import LogEvidence, Place, RasIssue, RasMember, RasReport
-from ncdiag.read.pieces import Pieces
+from ncdiag.read.bounded_bytes import BoundedBytes
 from ncdiag.read.ras.parts import (
     IN_PROGRESS,
     MAX_ISSUES,
@@ -48,7 +48,7 @@ class RasDocument:
     def __init__(self, path: str) -> None:
         self.error: str | None = None
         self._path = path
-        self._pieces = Pieces(MAX_BYTES)
+        self._pieces = BoundedBytes(MAX_BYTES)
 
     @property
     def truncated(self) -> bool:

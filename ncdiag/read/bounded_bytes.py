@@ -1,7 +1,7 @@
-"""Bytes that arrive in pieces and are needed whole, up to a limit."""
+"""Bytes that arrive in pieces and are needed whole, up to a limit of size."""
 
 
-class Pieces:
+class BoundedBytes:
     """Keeps what it is given until there is more than ``limit`` bytes; then it keeps nothing."""
 
     def __init__(self, limit: int) -> None:
