@@ -60,6 +60,12 @@ _SURE_WRITER = (
 )
 _UPTIME = r"\[ *(?P<uptime>\d{1,9}\.\d{3,9})(?: <[ \d.]{1,20}>)?\](?:\[ *[TC]\d{1,10}\])? ?"
 _KIND = r"(?:\[(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)\]|DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)"
+# Pairs before that of a message, of which one may be a time.
+_PAIRS = (
+    rf"(?:(?:ts|time|timestamp)=\"?(?P<time>{_ISO})\"? "
+    r"|(?!(?:ts|time|timestamp)=\"?\d{4}-)[A-Za-z_][\w.]{0,32}="
+    r"(?:\"[^\"]{0,200}\"|[^\s\"]{1,200}) ){1,8}"
+)
 
 
 def _row(
@@ -236,6 +242,15 @@ WRAPPERS: tuple[Wrapper, ...] = (
     _stamp("clock", "0", rf"(?P<time>{_CLOCK})(?: |$)"),
     _stamp("[clock]", "[", rf"\[(?P<time>{_CLOCK})\](?: |$)"),
     _stamp("nemo", "[", rf"\[NeMo [A-Z] (?P<time>{_ISO}) [\w.-]+:\d+\] ?"),
+    # loggers that put a whole program's output under their own names
+    _row("logfmt", "a_", rf"{_PAIRS}(?:msg|message|log|line|text)=\"", quoted=True),
+    _row(
+        "log4j",
+        "a[",
+        rf"(?:{_KIND} {{1,4}}\[[^\]\s]{{1,100}}\]|\[[^\]\s]{{1,100}}\] {_KIND}) {{1,4}}"
+        r"[A-Za-z_][\w.$]{0,200} {1,4}-(?: |$)",
+        quoted=True,
+    ),
     # the level and name of Python's logging
     _row(
         "logging",
