@@ -191,8 +191,6 @@ class TableRow(NamedTuple):
     redop: str
     out_of_place_busbw: float | None
     in_place_busbw: float | None
-    out_of_place_time_us: float | None
-    in_place_time_us: float | None
     out_of_place_wrong: float | None
     in_place_wrong: float | None
     place: Place | None = None
@@ -204,9 +202,9 @@ class Benchmark:
 
     ``library_version`` is the number of the heading, converted (22807 is ``2.28.7``).
     ``heading`` is where the column titles stand, ``None`` when none was printed.
-    ``complete`` means the footer is there. ``announced`` is false for a table whose announcement
-    is missing, and ``headless`` true where its column titles are as well: its beginning may be in
-    an earlier piece. ``unfinished_size`` is that of a row that was begun and has no result.
+    ``complete`` means the footer is there. ``headless`` is true for a table without announcement
+    and column titles: its beginning may be in an earlier piece. ``unfinished_size`` is that of a
+    row that was begun and has no result.
     """
 
     place: Place
@@ -222,7 +220,6 @@ class Benchmark:
     failed: Place | None = None
     end: Place | None = None
     environment: dict[str, str] = field(default_factory=dict)
-    announced: bool = True
     headless: bool = False
     unfinished_size: int | None = None
 

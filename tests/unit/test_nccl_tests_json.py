@@ -93,7 +93,6 @@ def test_a_whole_report() -> None:
     assert run.library_version == "2.30.7"
     assert run.rows[0].in_place_busbw is None
     assert run.rows[0].in_place_wrong is None
-    assert run.rows[1].out_of_place_time_us == 3.5
     assert [rank.host for rank in run.ranks] == ["oak1", "oak2"]
     (summary,) = benchmarks(evidence)
     assert summary.test == "all_reduce_perf"

@@ -85,7 +85,6 @@ def test_a_whole_run() -> None:
     ]
     assert [r.size for r in run.rows] == [8, 16, 32]
     assert run.rows[0].out_of_place_busbw == 1.5
-    assert run.rows[0].in_place_time_us == 12.5
     assert run.rows[0].in_place_wrong == 0
     assert (run.avg_busbw, run.out_of_bounds, run.complete) == (1.5, 0, True)
     assert run.unfinished_size is None
@@ -303,7 +302,7 @@ def test_an_announcement_is_a_run_even_if_nothing_follows() -> None:
 
 def test_a_table_without_an_announcement_is_a_run() -> None:
     run = one(HEADING + row(8) + FOOTER)
-    assert not run.announced
+    assert run.test is None
     assert run.complete
 
 
@@ -600,7 +599,7 @@ def test_the_first_release_names_no_processes_and_prints_deviations() -> None:
         (0, "elm1", "0"),
         (1, "elm2", "0"),
     ]
-    assert (run.announced, run.complete, run.avg_busbw) == (True, True, 1.615)
+    assert (run.complete, run.avg_busbw) == (True, 1.615)
     assert [each.out_of_place_busbw for each in run.rows] == [0.0, 3.27]
     (event,) = found.events
     assert event.attributes == {"size": "64", "wrong": "6"}

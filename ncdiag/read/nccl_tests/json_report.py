@@ -126,7 +126,6 @@ def _add_row(run: Run, entry: Mapping[str, Any]) -> None:
     if size is None:
         return
     halves = [_mapping(entry, "out_of_place"), _mapping(entry, "in_place")]
-    times = [_number(half.get("time", half.get("cpu_time"))) for half in halves]
     busbws = [_number(half.get("bus_bw")) for half in halves]
     wrongs = [_number(half.get("nwrong")) for half in halves]
     row = TableRow(
@@ -135,8 +134,6 @@ def _add_row(run: Run, entry: Mapping[str, Any]) -> None:
         redop=_text(entry.get("redop")),
         out_of_place_busbw=busbws[0],
         in_place_busbw=busbws[1],
-        out_of_place_time_us=times[0],
-        in_place_time_us=times[1],
         out_of_place_wrong=wrongs[0],
         in_place_wrong=wrongs[1],
         place=run.benchmark.place,

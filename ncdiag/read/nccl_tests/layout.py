@@ -191,8 +191,6 @@ def result(row: OpenRow, layout: Layout | None) -> Result | None:
         redop=row.head.redop,
         out_of_place_busbw=_at(first, _BUSBW),
         in_place_busbw=_at(second, _BUSBW),
-        out_of_place_time_us=_at(first, 0),
-        in_place_time_us=_at(second, 0),
         out_of_place_wrong=counts[0] if counts else None,
         in_place_wrong=counts[1] if len(counts) > 1 else None,
         place=row.place,

@@ -124,9 +124,9 @@ class Runs:
         self.all: list[Run] = []
         self._open: list[Run] = []
 
-    def begin(self, stream: tuple[str | None, ...], place: Place, *, announced: bool) -> Run:
+    def begin(self, stream: tuple[str | None, ...], place: Place) -> Run:
         """A new run; those before it in its stream that already print rows may be dead."""
-        run = Run(Benchmark(place=place, announced=announced), stream)
+        run = Run(Benchmark(place=place), stream)
         for other in self._open:
             other.stale = other.stale or (other.stream == stream and other.last_size is not None)
         if len(self.all) < MAX_RUNS:

@@ -132,12 +132,12 @@ class TableReader:
         return run
 
     def _headless(self, line: Line, stream: Stream) -> Run:
-        run = self._begin(line, stream, announced=False)
+        run = self._begin(line, stream)
         run.benchmark.headless = True
         return run
 
-    def _begin(self, line: Line, stream: Stream, *, announced: bool) -> Run:
-        run = self._runs.begin(stream, line.place, announced=announced)
+    def _begin(self, line: Line, stream: Stream) -> Run:
+        run = self._runs.begin(stream, line.place)
         names = self._names.get(stream) or self._names.get(_NOBODYS)
         run.benchmark.test = names.pop(0) if names else self._commanded(line)
         run.benchmark.library_version = self._version
@@ -153,7 +153,7 @@ class TableReader:
 
     def _note_announcement(self, found: re.Match[str], line: Line, stream: Stream) -> None:
         del found
-        run = self._begin(line, stream, announced=True)
+        run = self._begin(line, stream)
         run.sweep = sweep_of(line.text)
         run.echo = self._repeated
 
@@ -176,7 +176,7 @@ class TableReader:
 
     def _note_rank(self, found: re.Match[str], line: Line, stream: Stream) -> None:
         rank = int(found[1])
-        run = self._runs.for_rank(stream, rank) or self._begin(line, stream, announced=False)
+        run = self._runs.for_rank(stream, rank) or self._begin(line, stream)
         if len(run.known_ranks) < _MAX_RANKS:
             run.known_ranks.add(rank)
             _, pid, host, device, bus_id, name = found.groups()
@@ -189,7 +189,7 @@ class TableReader:
         if layout := layout_of(line.text):
             run = self._runs.for_heading(stream)
             if run is None:
-                run = self._begin(line, stream, announced=False)
+                run = self._begin(line, stream)
                 run.echo = self._repeated
             run.benchmark.heading = line.place
             run.layout = layout

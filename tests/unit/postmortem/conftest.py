@@ -107,8 +107,6 @@ class Bench:
                 redop="sum",
                 out_of_place_busbw=value,
                 in_place_busbw=None if in_place is None else in_place[number],
-                out_of_place_time_us=1.0,
-                in_place_time_us=1.0,
                 out_of_place_wrong=(wrong or {}).get(number, 0.0),
                 in_place_wrong=None,
                 place=self.place(None if times is None else times[number]),
