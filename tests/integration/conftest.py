@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from netlab import system
 from netlab.testing import Lab, netlab
+
+CHROMIUM = Path("/usr/bin/chromium")
 
 
 @pytest.fixture(scope="session")
@@ -39,3 +42,19 @@ def lab(lab_names: Iterator[str], tmp_path: Path) -> Iterator[Callable[[str], La
     yield bring_up
     if labs:
         netlab("down", *labs)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium without a window; skips, saying what is missing."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is missing")
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is missing (package chromium)")
+    quiet = ("background-networking", "component-update", "sync")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", *(f"--disable-{what}" for what in quiet)],
+        )
+        yield browser
+        browser.close()

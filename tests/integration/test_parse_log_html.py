@@ -13,24 +13,7 @@ from ncdiag.report.postmortem import html_report
 Case = tuple[Postmortem, LogEvidence]
 MakeCase = Callable[..., Case]
 
-CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> {{ 7*7 }} </svg></style>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is missing")
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is missing (package chromium)")
-    quiet = ("background-networking", "component-update", "sync")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", *(f"--disable-{what}" for what in quiet)],
-        )
-        yield browser
-        browser.close()
-
 
 OpenPage = Callable[..., Any]
 

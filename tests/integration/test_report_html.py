@@ -11,23 +11,7 @@ from ncdiag.report import html_report
 
 MakeReport = Callable[..., SweepReport]
 
-CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = "<script>alert(1)</script>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is missing")
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is missing (package chromium)")
-    quiet = ("background-networking", "component-update", "sync")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", *(f"--disable-{what}" for what in quiet)],
-        )
-        yield browser
-        browser.close()
 
 
 class Visit:
