@@ -104,7 +104,6 @@ class CommunicatorState:
     bus_id: str | None = None
     nodes: int | None = None
     local_ranks: int | None = None
-    local_rank: int | None = None
     started: Place | None = None
     completed: Place | None = None
     progressed: Place | None = None

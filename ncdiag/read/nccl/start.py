@@ -10,9 +10,7 @@ _COMM = re.compile(
     r"\bcomm (?P<pointer>0x[0-9a-f]{3,16})\b(?: rank (?P<rank>\d{1,9}))?"
     r"(?: (?:n[Rr]anks |\[nranks=)(?P<ranks>\d{1,9}))?"
 )
-_VALUE = re.compile(
-    r" (cudaDev|nvmlDev|busId|commId|parent|nNodes|localRanks|localRank|MNNVL) ([\w()-]+)"
-)
+_VALUE = re.compile(r" (cudaDev|busId|commId|parent|nNodes|localRanks|MNNVL) ([\w()-]+)")
 _STEP = re.compile(
     r"- ?(Init START|Init COMPLETE|COMPLETE|Destroy \w{1,16}|Abort \w{1,16}|Finalize \w{1,16})"
 )
@@ -64,8 +62,6 @@ def _note_values(notes: ProcessNotes, state: CommunicatorState, values: dict[str
     state.parent = values.get("parent", state.parent)
     state.nodes = _number(values.get("nNodes")) or state.nodes
     state.local_ranks = _number(values.get("localRanks")) or state.local_ranks
-    if (local_rank := _number(values.get("localRank"))) is not None:
-        state.local_rank = local_rank
     if "MNNVL" in values:
         notes.process.mnnvl = notes.process.mnnvl or values["MNNVL"] not in {"0", "-1"}
 
