@@ -199,7 +199,7 @@ def test_what_prose_quotes_was_said_by_no_host(tmp_path: Path) -> None:
 def test_runs_that_never_end_are_not_all_asked_for_each_row() -> None:
     runs = Runs()
     for number in range(1000):
-        runs.begin(("n1",), Place("log", number), announced=True)
+        runs.begin(("n1",), Place("log", number))
     waiting = runs.open(("n1",))
     assert len(waiting) < 200
     assert waiting[0] is runs.all[-1]
