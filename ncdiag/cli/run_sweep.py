@@ -25,8 +25,7 @@ from ncdiag.measure.sweep import ROUND_OVERHEAD_S, Sweep, Watcher
 from ncdiag.model.errors import ExitCode, UsageError
 from ncdiag.model.host import Host
 from ncdiag.model.nodes import fold
-from ncdiag.model.units import format_duration
-from ncdiag.report.describe import count
+from ncdiag.model.units import format_count, format_duration
 from ncdiag.report.terminal import render_terminal
 from ncdiag.report.write import write_all
 
@@ -110,7 +109,7 @@ def show_plan(record: SweepRecord, way: Way, console: Console) -> None:
     seconds = rounds * (plan.timing.pair_s + ROUND_OVERHEAD_S)
     names = [host.name for host in plan.hosts]
     console.print(f"hosts     {len(names)}: {fold(names)}", soft_wrap=True)
-    measured = f"{count(rounds, 'round')}, {count(pairs, 'pair')}"
+    measured = f"{format_count(rounds, 'round')}, {format_count(pairs, 'pair')}"
     console.print(f"measured  {measured}, {plan.mode}, engine {plan.engine}")
     console.print(f"expected  {format_duration(seconds)}, and the start, and suspects again")
     commands = launcher.launches(plan.hosts, RemoteJob(module=WORKER_MODULE))

@@ -90,3 +90,10 @@ def format_duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def format_count(number: int, thing: str) -> str:
+    """``1 host``, ``2 hosts``, ``1,024 hosts``, ``3 processes``."""
+    if number == 1:
+        return f"1 {thing}"
+    return f"{number:,} {thing}{'es' if thing.endswith(('s', 'ch', 'sh')) else 's'}"

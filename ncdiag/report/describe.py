@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from ncdiag.model.nodes import fold
-from ncdiag.model.units import format_duration, format_rate
+from ncdiag.model.units import format_count, format_duration, format_rate
 from ncdiag.model.verdict import (
     Contention,
     Culprit,
@@ -30,8 +30,8 @@ def verdict(report: SweepReport) -> str:
         found = "nothing is wrong with the links that were measured"
     elif diagnosis.verdict is Verdict.FAULTY:
         found = (
-            f"{count(len(diagnosis.culprits), 'culprit')}, isolate {len(diagnosis.isolate)} "
-            f"of {count(report.plan.hosts, 'host')}"
+            f"{format_count(len(diagnosis.culprits), 'culprit')}, isolate {len(diagnosis.isolate)} "
+            f"of {format_count(report.plan.hosts, 'host')}"
         )
     else:
         found = ", ".join(_unknowns(report)) or "too little was measured to decide"
@@ -47,10 +47,10 @@ def _unknowns(report: SweepReport) -> list[str]:
     return [
         text
         for number, text in (
-            (unreachable, f"{count(unreachable, 'host')} unreachable"),
-            (undecided, f"{count(undecided, 'host')} undecided"),
-            (failed, f"{count(failed, 'measurement')} failed"),
-            (unclear, f"{count(unclear, 'link')} inconclusive"),
+            (unreachable, f"{format_count(unreachable, 'host')} unreachable"),
+            (undecided, f"{format_count(undecided, 'host')} undecided"),
+            (failed, f"{format_count(failed, 'measurement')} failed"),
+            (unclear, f"{format_count(unclear, 'link')} inconclusive"),
         )
         if number
     ]
@@ -61,8 +61,8 @@ def measured(report: SweepReport) -> str:
     plan = report.plan
     when = report.started.replace("T", " ").removesuffix("Z")
     return (
-        f"{when} UTC, {format_duration(report.seconds)}; {count(plan.hosts, 'host')}, "
-        f"{count(plan.pairs, 'pair')} in {count(plan.rounds, 'round')} "
+        f"{when} UTC, {format_duration(report.seconds)}; {format_count(plan.hosts, 'host')}, "
+        f"{format_count(plan.pairs, 'pair')} in {format_count(plan.rounds, 'round')} "
         f"({plan.mode}, {plan.engine}, {plan.launcher})"
     )
 
@@ -121,7 +121,8 @@ def contention(one: Contention) -> str:
     """One line: what is slow only while others send."""
     return (
         f"{one.name}: {format_rate(one.alone_gbit_per_s)} alone, "
-        f"{format_rate(one.together_gbit_per_s)} together ({count(one.pairs, 'pair')}); no fault"
+        f"{format_rate(one.together_gbit_per_s)} together ({format_count(one.pairs, 'pair')}); "
+        "no fault"
     )
 
 
@@ -134,7 +135,7 @@ def untested(report: SweepReport) -> str:
     """One line on planned pairs without a result; empty where there are none."""
     diagnosis = report.diagnosis
     pairs = max(diagnosis.untested_pairs, len(diagnosis.untested))
-    return f"{count(pairs, 'planned pair')} not tested" if pairs else ""
+    return f"{format_count(pairs, 'planned pair')} not tested" if pairs else ""
 
 
 def percent(share: float | None) -> str:
@@ -142,8 +143,3 @@ def percent(share: float | None) -> str:
     if share is None:
         return "-"
     return f"{share:.1%}".replace("%", " %") if share < 0.1 else f"{share:.0%}".replace("%", " %")
-
-
-def count(number: int, thing: str) -> str:
-    """``1 host``, ``2 hosts``, ``1,024 hosts``."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

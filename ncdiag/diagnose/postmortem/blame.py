@@ -9,12 +9,13 @@ from ncdiag.diagnose.postmortem.devices import canonical, each_once
 from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.fold import merge
 from ncdiag.diagnose.postmortem.job import job_shape
-from ncdiag.diagnose.postmortem.speech import listed, plural
+from ncdiag.diagnose.postmortem.speech import listed
 from ncdiag.diagnose.postmortem.transfers import blame_transfers
 from ncdiag.diagnose.postmortem.votes import tally
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Suspect, SuspectKind
 from ncdiag.model.log import Event
+from ncdiag.model.units import format_count
 
 _GPU_KEYS = ("pci", "gpus", "bus_id")
 _NIC_KEYS = ("hca", "device", "interface")
@@ -58,7 +59,11 @@ def _by_peer(draft: Draft, case: Case) -> Iterator[Suspect]:
 
 
 def _named_by(named: list[str], reporters: set[str]) -> str:
-    by = f" by {plural(len(reporters), 'host')} ({listed(sorted(reporters))})" if reporters else ""
+    by = (
+        f" by {format_count(len(reporters), 'host')} ({listed(sorted(reporters))})"
+        if reporters
+        else ""
+    )
     return f"Named as the other end{by}: {listed(named)}."
 
 
@@ -152,7 +157,9 @@ def _name_silent(draft: Draft, case: Case) -> None:
     if silent and len(silent) < len(draft.ranks):
         draft.suspects += [Suspect(kind=SuspectKind.RANK, name=str(rank)) for rank in silent]
         named = listed([str(rank) for rank in silent])
-        draft.notes.append(f"All others wait; no word of {plural(len(silent), 'rank')} {named}.")
+        draft.notes.append(
+            f"All others wait; no word of {format_count(len(silent), 'rank')} {named}."
+        )
 
 
 def _victims(draft: Draft, case: Case) -> list[str]:

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.draft import Draft, derived
 from ncdiag.diagnose.postmortem.ranks import hosts_of_ranks
-from ncdiag.diagnose.postmortem.speech import listed, plural
+from ncdiag.diagnose.postmortem.speech import listed
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.log import LogEvidence, NcclProcess, Place
+from ncdiag.model.units import format_count
 
 _VERBS = "IB"
 _SOCKET = "Socket"
@@ -90,7 +91,7 @@ def _fallback(case: Case) -> Draft | None:
     draft = derived(
         C.NETWORK_FALLBACK,
         _place(suspects),
-        f"{plural(len(suspects), 'process')} on sockets",
+        f"{format_count(len(suspects), 'process')} on sockets",
         attributes={"network": _SOCKET},
     )
     draft.also_hosts += sorted({case.hosts.resolve(p.host) for p in suspects})
@@ -129,7 +130,7 @@ def _missing_nic(case: Case) -> Draft | None:
     draft = derived(
         C.NETWORK_FALLBACK,
         _place(case.processes_on[host]),
-        f"{host} uses {plural(counts[host], 'adapter')}, the others {usual[0][0]}",
+        f"{host} uses {format_count(counts[host], 'adapter')}, the others {usual[0][0]}",
         attributes={"network": _VERBS},
     )
     draft.notes.append(f"Fewer adapters than its peers on {listed(fewer)}.")
@@ -146,7 +147,7 @@ def _fewer_devices(case: Case) -> Draft | None:
             draft = derived(
                 C.NETWORK_FALLBACK,
                 _place([process]),
-                f"{plural(len(fewer), 'rank')} with fewer than {most} network devices",
+                f"{format_count(len(fewer), 'rank')} with fewer than {most} network devices",
                 ranks=sorted(fewer),
             )
             hosts = hosts_of_ranks(case.evidence)

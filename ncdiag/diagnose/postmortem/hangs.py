@@ -8,10 +8,11 @@ from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.differences import settings_that_differ
 from ncdiag.diagnose.postmortem.draft import Draft, derived
 from ncdiag.diagnose.postmortem.silence import call_silence, log_silence, row_silence
-from ncdiag.diagnose.postmortem.speech import listed, plural
+from ncdiag.diagnose.postmortem.speech import listed
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Suspect, SuspectKind
 from ncdiag.model.log import Benchmark, CommunicatorState, NcclProcess, Place
+from ncdiag.model.units import format_count
 
 # Lines of a launcher that may stand between the last word of the library and the end.
 _LINES_AFTER = 3
@@ -126,7 +127,7 @@ def _name_missing(draft: Draft, group: list[_Member], expected: int | None) -> N
     if missing and len(missing) < len(started):
         draft.ranks = missing
         named = listed([str(rank) for rank in missing])
-        draft.notes.append(f"{plural(len(missing), 'rank')} never started: {named}.")
+        draft.notes.append(f"{format_count(len(missing), 'rank')} never started: {named}.")
     elif not missing:
         behind = sorted({m.state.rank for m in group if m.state.rank is not None and not _moved(m)})
         if len(behind) < expected:

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.draft import Draft, derived
-from ncdiag.diagnose.postmortem.speech import listed, plural
+from ncdiag.diagnose.postmortem.speech import listed
 from ncdiag.diagnose.postmortem.thresholds import ECHO_CONFIDENCE
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role
 from ncdiag.model.log import RasIssue, RasMember
+from ncdiag.model.units import format_count
 from ncdiag.read.ras.parts import RESULTS
 from ncdiag.read.signatures.results import CLASS_OF_CODE
 
@@ -128,7 +129,7 @@ def _mismatch(issue: RasIssue, case: Case) -> Draft | None:
         draft.also_hosts += dict.fromkeys(case.hosts.resolve(m.host) for m in behind if m.host)
         draft.confidence = 0.3 if most - least <= 1 else draft.confidence
         told = [
-            f"{plural(count, 'rank')} at {'none' if number < 0 else number}"
+            f"{format_count(count, 'rank')} at {'none' if number < 0 else number}"
             for number, count in sorted(issue.counts.items())
         ]
         draft.notes.append(f"{issue.op or 'Operations'}: {listed(told)}.")

@@ -1,16 +1,8 @@
-"""Words for counts and lists."""
+"""Words for lists, and sentences of them."""
 
 from collections.abc import Sequence
 
 from ncdiag.diagnose.postmortem.thresholds import MAX_NAMES
-
-
-def plural(count: int, word: str) -> str:
-    """``1 host``, ``3 hosts``."""
-    if count == 1:
-        return f"{count} {word}"
-    ending = "es" if word.endswith(("s", "ch", "sh")) else "s"
-    return f"{count} {word}{ending}"
 
 
 def listed(names: Sequence[str], most: int = MAX_NAMES) -> str:

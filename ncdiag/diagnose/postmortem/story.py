@@ -7,11 +7,12 @@ from ncdiag.diagnose.postmortem.classes import Tier
 from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.explain import is_echo
 from ncdiag.diagnose.postmortem.phrases import moment, phrase, whom
-from ncdiag.diagnose.postmortem.speech import capital, listed, plural
+from ncdiag.diagnose.postmortem.speech import capital, listed
 from ncdiag.diagnose.postmortem.thresholds import CLOCK_SKEW_S
 from ncdiag.diagnose.postmortem.timeline import seconds_between
 from ncdiag.diagnose.postmortem.verdict import recognised
 from ncdiag.model.finding import Isolation, JobShape, Library, PostmortemVerdict, Role
+from ncdiag.model.units import format_count
 
 _MOST_SENTENCES = 4
 
@@ -34,7 +35,7 @@ def story(
     shown = in_time[:_MOST_SENTENCES]
     told += [_sentence(d, first=len(in_time) > 1 and d is shown[0]) for d in shown]
     if len(in_time) > _MOST_SENTENCES:
-        told.append(f"{plural(len(in_time) - _MOST_SENTENCES, 'more finding')} may be roots.")
+        told.append(f"{format_count(len(in_time) - _MOST_SENTENCES, 'more finding')} may be roots.")
     told += _echoed(drafts, roots, case)
     told += _unsure(in_time, case)
     told += _ending(verdict, roots, isolate)
@@ -44,10 +45,10 @@ def story(
 def _setting(job: JobShape, library: Library) -> str:
     parts = []
     if job.ranks:
-        parts.append(plural(job.ranks, "rank"))
+        parts.append(format_count(job.ranks, "rank"))
     nodes = job.nodes or len(job.hosts)
     if nodes:
-        parts.append(f"on {plural(nodes, 'host')}")
+        parts.append(f"on {format_count(nodes, 'host')}")
     if library.versions:
         parts.append(f"with {library.name or 'NCCL'} {listed(list(library.versions))}")
     return f"{capital(' '.join(parts))}."

@@ -5,10 +5,11 @@ from collections import Counter
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.fold import merge
-from ncdiag.diagnose.postmortem.speech import listed, plural
+from ncdiag.diagnose.postmortem.speech import listed
 from ncdiag.diagnose.postmortem.votes import Votes, tally
 from ncdiag.model.finding import Suspect, SuspectKind
 from ncdiag.model.log import Event
+from ncdiag.model.units import format_count
 
 # The peer did not answer, or did not take part; its memory or PCIe; the local registration; the
 # local adapter; sizes or versions that differ between the ends.
@@ -54,7 +55,8 @@ def _blame_local(draft: Draft, events: list[Event], case: Case) -> None:
     draft.suspects += [Suspect(kind=SuspectKind.NIC, name=hca) for hca in hcas]
     if len(hosts) > 1:
         draft.notes.append(
-            f"{plural(len(hosts), 'host')} report it at once: a setting they share, not hardware."
+            f"{format_count(len(hosts), 'host')} report it at once: a setting they share, "
+            "not hardware."
         )
 
 
@@ -85,8 +87,12 @@ def _note_links(draft: Draft, events: list[Event], votes: Votes) -> None:
     if not leaders:
         return
     reporters = votes.hosts[leaders[0]] - {leaders[0]}
-    processes = plural(len(votes.processes[leaders[0]]), "process")
-    on = f" on {plural(len(reporters), 'host')} ({listed(sorted(reporters))})" if reporters else ""
+    processes = format_count(len(votes.processes[leaders[0]]), "process")
+    on = (
+        f" on {format_count(len(reporters), 'host')} ({listed(sorted(reporters))})"
+        if reporters
+        else ""
+    )
     address = draft.attributes.get("peer", leaders[0])
     name = leaders[0] if address == leaders[0] else f"{address} ({leaders[0]})"
     draft.notes.append(f"{name} did not serve {processes}{on}.")

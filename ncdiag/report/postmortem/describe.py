@@ -20,7 +20,8 @@ from ncdiag.model.finding import (
     SuspectKind,
 )
 from ncdiag.model.nodes import fold
-from ncdiag.report.describe import count, percent
+from ncdiag.model.units import format_count
+from ncdiag.report.describe import percent
 
 _MAX_NAMES = 8
 _MOST_CHARS = 2000
@@ -65,7 +66,7 @@ def _first(postmortem: Postmortem) -> str:
 
 def _fine(postmortem: Postmortem) -> str:
     warnings = sum(one.role is Role.WARNING for one in postmortem.findings)
-    told = f", {count(warnings, 'warning')}" if warnings else ""
+    told = f", {format_count(warnings, 'warning')}" if warnings else ""
     return f"nothing failed in what was read{told}"
 
 
@@ -141,9 +142,9 @@ def listed(names: Sequence[str], *, folded: bool = False) -> str:
 def job(postmortem: Postmortem, *, nics: bool = True) -> str:
     """One line: how large the job was, what it ran with; empty where nothing is known."""
     shape, library, network = postmortem.job, postmortem.library, postmortem.network
-    ranks = count(shape.ranks, "rank") if shape.ranks else ""
+    ranks = format_count(shape.ranks, "rank") if shape.ranks else ""
     nodes = shape.nodes or len(shape.hosts)
-    hosts = count(nodes, "host") if nodes else ""
+    hosts = format_count(nodes, "host") if nodes else ""
     versions = " and ".join(library.versions[:3])
     parts = (
         " on ".join(part for part in (ranks, hosts) if part),
@@ -169,12 +170,12 @@ def read(postmortem: Postmortem, folder: str = "") -> str:
     errors = sum(one.error is not None and not one.bytes for one in inputs)
     cut = sum(one.truncated for one in inputs)
     holding = f" of {', '.join(kinds)}" if kinds else ""
-    where = count(len(inputs) - errors, "file") + (f" in {folder}" if folder else "")
+    where = format_count(len(inputs) - errors, "file") + (f" in {folder}" if folder else "")
     parts = (
         _file(inputs[0].path) if len(inputs) == 1 and not errors else where,
-        count(sum(one.lines for one in inputs), "line") + holding,
-        f"{count(errors, 'file')} cannot be read" if errors else "",
-        f"{count(cut, 'file')} not read to the end" if cut else "",
+        format_count(sum(one.lines for one in inputs), "line") + holding,
+        f"{format_count(errors, 'file')} cannot be read" if errors else "",
+        f"{format_count(cut, 'file')} not read to the end" if cut else "",
     )
     return ", ".join(part for part in parts if part)
 
@@ -192,7 +193,8 @@ def benchmark(one: BenchmarkSummary) -> str:
     """One line: what was measured, and whether it can be believed."""
     figures = (("average", one.avg_busbw_gb_per_s), ("peak", one.peak_busbw_gb_per_s))
     parts = (
-        (one.test or "a benchmark") + (f" on {count(one.ranks, 'rank')}" if one.ranks else ""),
+        (one.test or "a benchmark")
+        + (f" on {format_count(one.ranks, 'rank')}" if one.ranks else ""),
         *(f"{name} {value:.4g} GB/s" for name, value in figures if value is not None),
         f"{one.out_of_bounds} values out of bounds" if one.out_of_bounds else "",
         "" if one.complete else "not finished",

@@ -8,8 +8,9 @@ from markupsafe import Markup
 from ncdiag.model.finding import Postmortem, PostmortemVerdict, Role
 from ncdiag.model.log import LogEvidence
 from ncdiag.model.nodes import fold
+from ncdiag.model.units import format_count
 from ncdiag.report import page
-from ncdiag.report.describe import count, percent
+from ncdiag.report.describe import percent
 from ncdiag.report.postmortem import describe
 from ncdiag.report.postmortem.paths import ShortPaths
 from ncdiag.report.postmortem.presentable import presentable
@@ -34,7 +35,7 @@ def render(
         .render(
             postmortem=shown,
             describe=describe,
-            count=count,
+            format_count=format_count,
             percent=percent,
             fold=fold,
             paths=ShortPaths(one.path for one in shown.inputs),

@@ -11,7 +11,8 @@ from rich.text import Text
 from ncdiag.diagnose.postmortem.phrases import phrase
 from ncdiag.model.finding import Finding, Isolation, Postmortem, PostmortemVerdict, Role
 from ncdiag.model.log import LogEvidence
-from ncdiag.report.describe import count, percent
+from ncdiag.model.units import format_count
+from ncdiag.report.describe import percent
 from ncdiag.report.postmortem import describe
 from ncdiag.report.postmortem.paths import ShortPaths
 from ncdiag.report.postmortem.presentable import presentable
@@ -145,7 +146,7 @@ class _Page:
 
     def _left_out(self, number: int, what: str) -> None:
         if number > 0 and not self._verbose:
-            self._print(Text(f"and {count(number, f'more {what}')}: see --verbose"), _INDENT)
+            self._print(Text(f"and {format_count(number, f'more {what}')}: see --verbose"), _INDENT)
 
     def _finding(self, one: Finding) -> None:
         """All that is said of a finding: of the first one, or of each when asked for."""
