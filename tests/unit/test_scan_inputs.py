@@ -1,4 +1,5 @@
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -175,11 +176,21 @@ def test_what_is_no_log_is_refused_and_the_rest_read(tmp_path: Path, log: Path) 
     assert said(evidence) == [(21, "cuda_error")]
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
-def test_an_unreadable_file_beside_good_ones(tmp_path: Path, log: Path) -> None:
+def test_an_unreadable_file_beside_good_ones(
+    tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     locked = tmp_path / "locked.log"
     locked.write_bytes(LOG)
     locked.chmod(0)
+    really_open = os.open
+
+    def refused(path: str, *arguments: int) -> int:
+        """What the system does to everybody but root."""
+        if path == str(locked):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return really_open(path, *arguments)
+
+    monkeypatch.setattr(os, "open", refused)
     errors = [one.error for one in read_logs([str(locked), str(log)]).inputs]
     assert errors == ["Permission denied", None]
 
