@@ -1,11 +1,10 @@
 """How programs end by an error of their own, where one line tells; tracebacks have a reader."""
 
-import re
 from functools import partial
 
 from ncdiag.model.finding import FindingClass, Role, Severity
 from ncdiag.read.line import Line
-from ncdiag.read.signatures.row import OUTSIDE, Signature
+from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 from ncdiag.read.signatures.signals import SIGNAL_WORDS
 
 _FAULTS = "SIGSEGV|SIGBUS|SIGILL|SIGFPE"
@@ -27,7 +26,7 @@ _CRASH_ROWS: tuple[Signature, ...] = (
     _crash(
         name="caught_signal",
         needle="Caught signal ",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Caught signal (?P<signal>4|7|8|11)\b(?! \(Segmentation fault\)\. Server)"
         ),
         sample="Caught signal 11 (Segmentation fault: address not mapped to object at address 0x8)",
@@ -38,7 +37,7 @@ _CRASH_ROWS: tuple[Signature, ...] = (
         name="caught_signal_name",
         needle="SIGSEGV",
         further=("SIGBUS", "SIGILL", "SIGFPE"),
-        pattern=re.compile(
+        pattern=Pattern(
             rf"\*\*\* (?P<signal>{_FAULTS}) (?:received at time|\(@0x)|"
             rf"\b(?:[Rr]eceived|[Cc]aught|with|[Ff]atal|by) (?:signal:? )?(?P<signal_>{_FAULTS})\b"
             r"(?![^\n]{0,40}received by PID)"
@@ -51,7 +50,7 @@ _CRASH_ROWS: tuple[Signature, ...] = (
     _crash(
         name="fatal_python",
         needle="Fatal Python error: ",
-        pattern=re.compile(rf"Fatal Python error: (?P<signal>{SIGNAL_WORDS})"),
+        pattern=Pattern(rf"Fatal Python error: (?P<signal>{SIGNAL_WORDS})"),
         sample="Fatal Python error: Segmentation fault",
         near_miss="Fatal Python error: Aborted",
         source="Python faulthandler",
@@ -59,7 +58,7 @@ _CRASH_ROWS: tuple[Signature, ...] = (
     _crash(
         name="worker_crash",
         needle="is killed by signal: ",
-        pattern=re.compile(rf"is killed by signal: (?P<signal>{SIGNAL_WORDS})"),
+        pattern=Pattern(rf"is killed by signal: (?P<signal>{SIGNAL_WORDS})"),
         sample="RuntimeError: DataLoader worker (pid 4711) is killed by signal: Bus error. It is "
         "possible that dataloader's workers are out of shared memory.",
         near_miss="RuntimeError: DataLoader worker (pid 4711) is killed by signal: Killed. ",
@@ -77,7 +76,7 @@ _CRASH_ROWS: tuple[Signature, ...] = (
             "smashing detected",
             "overflow detected",
         ),
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?:^|[\s:'])(?:double free or corruption|free\(\): (?:invalid|double|corrupted)|"
             r"malloc(?:_consolidate)?\(\): \w|realloc\(\): invalid|munmap_chunk\(\): invalid "
             r"pointer|"
@@ -91,7 +90,7 @@ _CRASH_ROWS: tuple[Signature, ...] = (
     _crash(
         name="unexpected_fault",
         needle="encountered in worker",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Unexpected (?P<signal>segmentation fault|bus error|floating-point exception) "
             r"encountered in worker"
         ),
@@ -102,7 +101,7 @@ _CRASH_ROWS: tuple[Signature, ...] = (
     _crash(
         name="segfault_encountered",
         needle="Segfault encountered",
-        pattern=re.compile(r"!{3,20} ?Segfault encountered ?!{3,20}"),
+        pattern=Pattern(r"!{3,20} ?Segfault encountered ?!{3,20}"),
         sample="!!!!!!! Segfault encountered !!!!!!!",
         near_miss="no Segfault encountered",
         source="CPython extension builds",
@@ -113,7 +112,7 @@ _DEATH_ROWS: tuple[Signature, ...] = (
     _died(
         name="worker_killed",
         needle="is killed by signal: ",
-        pattern=re.compile(r"(?:\(pid (?P<pid>\d{1,10})\) )?is killed by signal: Killed"),
+        pattern=Pattern(r"(?:\(pid (?P<pid>\d{1,10})\) )?is killed by signal: Killed"),
         sample="RuntimeError: DataLoader worker (pid 4711) is killed by signal: Killed. ",
         near_miss="RuntimeError: DataLoader worker (pid 4711) is killed by signal: Terminated. ",
         source="torch.utils.data",
@@ -122,7 +121,7 @@ _DEATH_ROWS: tuple[Signature, ...] = (
     _died(
         name="worker_exited",
         needle="exited unexpectedly",
-        pattern=re.compile(
+        pattern=Pattern(
             r"worker(?:s)? \(pid(?:\(s\))? (?P<pid>\d{1,10})[\d, ]{0,200}\) exited unexpectedly"
         ),
         sample="RuntimeError: DataLoader worker (pid(s) 4711, 4712) exited unexpectedly",
@@ -132,7 +131,7 @@ _DEATH_ROWS: tuple[Signature, ...] = (
     _died(
         name="engine_worker_died",
         needle="died unexpectedly, shutting down",
-        pattern=re.compile(r"Worker proc (?P<d_name>\S{1,128}) died unexpectedly, shutting down"),
+        pattern=Pattern(r"Worker proc (?P<d_name>\S{1,128}) died unexpectedly, shutting down"),
         sample="Worker proc VllmWorker-5 died unexpectedly, shutting down executor.",
         near_miss="Worker proc VllmWorker-5 ended, shutting down executor.",
         source="vLLM executor",
@@ -140,7 +139,7 @@ _DEATH_ROWS: tuple[Signature, ...] = (
     _died(
         name="engine_worker_pid",
         needle=" died, exit code: ",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Worker (?P<d_name>\S{1,128}) pid (?P<pid>\d{1,10}) died, "
             r"exit code: (?P<exitcode>-?\d{1,4})"
         ),
@@ -151,7 +150,7 @@ _DEATH_ROWS: tuple[Signature, ...] = (
     _died(
         name="spawn_killed",
         needle="terminated with signal SIGKILL",
-        pattern=re.compile(r"process (?P<d_index>\d{1,6}) terminated with signal SIGKILL"),
+        pattern=Pattern(r"process (?P<d_index>\d{1,6}) terminated with signal SIGKILL"),
         sample="torch.multiprocessing.spawn.ProcessExitedException: process 3 terminated with "
         "signal SIGKILL",
         near_miss="torch.multiprocessing.spawn.ProcessExitedException: process 3 terminated with "
@@ -165,7 +164,7 @@ _ABORT_ROWS: tuple[Signature, ...] = (
     _abort(
         name="python_aborted",
         needle="Fatal Python error: Aborted",
-        pattern=re.compile(r"Fatal Python error: Aborted"),
+        pattern=Pattern(r"Fatal Python error: Aborted"),
         sample="Fatal Python error: Aborted",
         near_miss="Fatal Python error: Segmentation fault",
         source="Python faulthandler",
@@ -174,7 +173,7 @@ _ABORT_ROWS: tuple[Signature, ...] = (
     _abort(
         name="abort_received",
         needle="*** SIGABRT",
-        pattern=re.compile(r"\*\*\* SIGABRT (?:received at time|\(@0x)"),
+        pattern=Pattern(r"\*\*\* SIGABRT (?:received at time|\(@0x)"),
         sample="*** SIGABRT received at time=1900000000 on cpu 12 ***",
         near_miss="*** SIGSEGV received at time=1900000000 on cpu 12 ***",
         source="abseil, glog",
@@ -186,7 +185,7 @@ _EXCEPTION_ROWS: tuple[Signature, ...] = (
     _exception(
         name="assertion",
         needle="Assertion",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?:^|: )(?P<exception>Assertion) [`'](?P<d_condition>[^\n]{1,120}?)['`] failed"
         ),
         sample="train: src/batch.cc:41: int next(): Assertion `size > 0' failed.",
@@ -196,7 +195,7 @@ _EXCEPTION_ROWS: tuple[Signature, ...] = (
     _exception(
         name="device_assertion",
         needle="Assertion `",
-        pattern=re.compile(
+        pattern=Pattern(
             r"block: \[[\d,]{5,30}\], thread: \[[\d,]{5,30}\] (?P<exception>Assertion) "
             r"`(?P<d_condition>[^`\n]{1,120})` failed"
         ),
@@ -208,7 +207,7 @@ _EXCEPTION_ROWS: tuple[Signature, ...] = (
     _exception(
         name="rust_panic",
         needle="panicked at ",
-        pattern=re.compile(r"thread '[^'\n]{1,80}' (?:\(\d{1,10}\) )?(?P<exception>panicked) at "),
+        pattern=Pattern(r"thread '[^'\n]{1,80}' (?:\(\d{1,10}\) )?(?P<exception>panicked) at "),
         sample="thread 'main' panicked at src/loader.rs:88:17:",
         near_miss="the audience panicked at noon",
         source="Rust",
@@ -216,7 +215,7 @@ _EXCEPTION_ROWS: tuple[Signature, ...] = (
     _exception(
         name="fatal_python_other",
         needle="Fatal Python error: ",
-        pattern=re.compile(
+        pattern=Pattern(
             rf"(?P<exception>Fatal Python error): (?!Aborted|{SIGNAL_WORDS})"
             rf"(?P<d_reason>[^\n]{{1,80}})"
         ),
@@ -228,7 +227,7 @@ _EXCEPTION_ROWS: tuple[Signature, ...] = (
         name="cuda_memory",
         class_=FindingClass.CUDA_OUT_OF_MEMORY,
         needle="out of memory. Tried to allocate",
-        pattern=re.compile(r"(?:CUDA|HIP) (?P<error>out of memory)\. Tried to allocate"),
+        pattern=Pattern(r"(?:CUDA|HIP) (?P<error>out of memory)\. Tried to allocate"),
         sample="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 "
         "has a total capacity of 79.15 GiB of which 1.12 GiB is free.",
         near_miss="out of memory budget: 2.00 GiB",
@@ -239,7 +238,7 @@ _EXCEPTION_ROWS: tuple[Signature, ...] = (
         name="thread_limit",
         class_=FindingClass.RESOURCE_LIMIT,
         needle="can't start new thread",
-        pattern=re.compile(r"(?P<error>can't start new thread)"),
+        pattern=Pattern(r"(?P<error>can't start new thread)"),
         sample="RuntimeError: can't start new thread",
         near_miss="cannot start a new thread pool",
         source="CPython",
@@ -249,7 +248,7 @@ _EXCEPTION_ROWS: tuple[Signature, ...] = (
         class_=FindingClass.STORE_FAILURE,
         needle="DistNetworkError: ",
         further=("DistStoreError: ",),
-        pattern=re.compile(
+        pattern=Pattern(
             r"Dist(?:Network|Store)Error: (?P<error>Connection (?:reset|closed) by peer|Broken "
             r"pipe|"
             r"[Ff]ailed to recv, got 0 bytes|Connection refused)"
@@ -267,7 +266,7 @@ _AGENT_ROWS: tuple[Signature, ...] = (
         name="launch_return_code",
         class_=FindingClass.ELASTIC_WORKER_FAILED,
         needle="exits with return code = ",
-        pattern=re.compile(r"exits with return code = (?P<exitcode>(?!0\b|-15\b)-?\d{1,4})"),
+        pattern=Pattern(r"exits with return code = (?P<exitcode>(?!0\b|-15\b)-?\d{1,4})"),
         sample="['/usr/bin/python3', '-u', 'train.py', '--local_rank=3'] exits with return code "
         "= 1",
         near_miss="['/usr/bin/python3', '-u', 'train.py', '--local_rank=3'] exits with return "
@@ -278,7 +277,7 @@ _AGENT_ROWS: tuple[Signature, ...] = (
         name="launch_error",
         class_=FindingClass.ELASTIC_WORKER_FAILED,
         needle="CalledProcessError: Command",
-        pattern=re.compile(
+        pattern=Pattern(
             r"CalledProcessError: Command '(?>(?:(?!Error: Command)[^\n]){0,2000}?"
             r"(?:local_rank|-u'|accelerate|torchrun))(?:(?!Error: Command)[^\n]){0,4000}?"
             r" returned non-zero exit status (?P<exitcode>\d{1,3})"
@@ -293,7 +292,7 @@ _AGENT_ROWS: tuple[Signature, ...] = (
         name="rank_crashed",
         class_=FindingClass.ELASTIC_WORKER_FAILED,
         needle="crashed with exit code",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Rank (?P<ranks>\d{1,7}) crashed with exit code (?P<exitcode>(?!-15\b)-?\d{1,4})"
         ),
         sample="Rank 12 crashed with exit code 1.",
@@ -304,7 +303,7 @@ _AGENT_ROWS: tuple[Signature, ...] = (
         name="spawn_exited",
         class_=FindingClass.ELASTIC_WORKER_FAILED,
         needle="terminated with exit code",
-        pattern=re.compile(
+        pattern=Pattern(
             r"process (?P<d_index>\d{1,6}) terminated with exit code (?P<exitcode>(?!0\b)-?\d{1,4})"
         ),
         sample="torch.multiprocessing.spawn.ProcessExitedException: process 3 terminated with "

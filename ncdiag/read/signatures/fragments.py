@@ -10,7 +10,7 @@ from functools import partial
 
 from ncdiag.model.finding import FindingClass, Role, Severity
 from ncdiag.read.line import Line
-from ncdiag.read.signatures.row import Signature
+from ncdiag.read.signatures.row import Pattern, Signature
 
 Refine = Callable[[dict[str, str], Line], dict[str, str] | None]
 
@@ -54,7 +54,7 @@ def signature(
         name=name,
         class_=class_,
         needle=needle,
-        pattern=re.compile(pattern),
+        pattern=Pattern(pattern),
         sample=sample,
         near_miss=near_miss,
         source=source,

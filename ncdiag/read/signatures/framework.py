@@ -6,7 +6,7 @@ from functools import partial
 from ncdiag.model.finding import FindingClass, Role, Severity
 from ncdiag.read.line import Line
 from ncdiag.read.signatures import store
-from ncdiag.read.signatures.row import OUTSIDE, Signature
+from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 
 _C10D = "torch ProcessGroupNCCL.cpp"
 # "[PG ID 0 PG GUID 0(default_pg) Rank 3] ", "[PG 1 Rank 3] ": the rank is the one in the group.
@@ -57,7 +57,7 @@ _TIMEOUT_ROWS: tuple[Signature, ...] = (
     _timeout(
         name="watchdog_timeout",
         needle="atchdog caught collective operation timeout",
-        pattern=re.compile(
+        pattern=Pattern(
             _PG
             + _OWN
             + r"[Ww]atchdog caught collective operation timeout: "
@@ -73,7 +73,7 @@ _TIMEOUT_ROWS: tuple[Signature, ...] = (
     _timeout(
         name="blocking_wait",
         needle="timed out in blocking wait",
-        pattern=re.compile(_PG + _OWN + r"(?:Work )?" + _WORK + r" timed out in blocking wait"),
+        pattern=Pattern(_PG + _OWN + r"(?:Work )?" + _WORK + r" timed out in blocking wait"),
         sample="[Rank 2] Work WorkNCCL(SeqNum=15, OpType=BROADCAST, NumelIn=8, NumelOut=8, "
         "Timeout(ms)=60000) timed out in blocking wait.",
         near_miss="[Rank 2] Work WorkNCCL(SeqNum=15, OpType=BROADCAST, Timeout(ms)=60000) done",
@@ -81,7 +81,7 @@ _TIMEOUT_ROWS: tuple[Signature, ...] = (
     _timeout(
         name="blocking_wait_old",
         needle="Caught collective operation timeout",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Caught collective operation timeout: (?:"
             + _WORK
             + r")?(?:[^\n]{0,40}?ran for (?P<d_ran_ms>\d{1,20}) milliseconds)?"
@@ -95,7 +95,7 @@ _TIMEOUT_ROWS: tuple[Signature, ...] = (
     _timeout(
         name="gloo_timeout",
         needle="Timed out waiting ",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Timed out waiting (?P<timeout_ms>\d{1,20})ms for (?P<d_direction>send|recv) operation"
         ),
         sample="[/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out "
@@ -109,7 +109,7 @@ _STUCK_ROWS: tuple[Signature, ...] = (
     _stuck(
         name="watchdog_stuck",
         needle="atchdog got stuck for",
-        pattern=re.compile(
+        pattern=Pattern(
             _PG_BEFORE + r"[Ww]atchdog got stuck for (?P<seconds>\d{1,12}) ?(?:seconds|s)\b"
         ),
         sample="[PG ID 3 PG GUID 17(dp_group) Rank 6] ProcessGroupNCCL's watchdog got stuck for "
@@ -120,7 +120,7 @@ _STUCK_ROWS: tuple[Signature, ...] = (
     _stuck(
         name="heartbeat",
         needle="eartbeat monitor timed out",
-        pattern=re.compile(_PG + r"(?:NCCL )?[Hh]eartbeat monitor timed out"),
+        pattern=Pattern(_PG + r"(?:NCCL )?[Hh]eartbeat monitor timed out"),
         sample="[PG 2 Rank 6] Heartbeat monitor timed out! Process will be terminated after "
         "dumping debug info. workMetaList_.size()=4",
         near_miss="[PG 2 Rank 6] Heartbeat monitor thread started",
@@ -129,7 +129,7 @@ _STUCK_ROWS: tuple[Signature, ...] = (
     _stuck(
         name="gil",
         needle="Could not acquire GIL within",
-        pattern=re.compile(_PG + r"Could not acquire GIL within \d{1,9} ms on exit"),
+        pattern=Pattern(_PG + r"Could not acquire GIL within \d{1,9} ms on exit"),
         sample="[PG ID 0 PG GUID 0 Rank 1] Could not acquire GIL within 300 ms on exit, possible "
         "GIL induced hang",
         near_miss="acquired GIL within 300 ms",
@@ -142,7 +142,7 @@ _ABORT_ROWS: tuple[Signature, ...] = (
     _abort(
         name="process_down",
         needle="taking the entire process down",
-        pattern=re.compile(
+        pattern=Pattern(
             rf"(?:(?=\[){_PG_ASIDE}{_OWN}[^\n\[]{{0,200}}?)?taking the entire process down"
         ),
         sample="[Rank 9] To avoid data inconsistency, we are taking the entire process down.",
@@ -151,7 +151,7 @@ _ABORT_ROWS: tuple[Signature, ...] = (
     _abort(
         name="watchdog_terminates",
         needle="Terminating the process after attempting to dump debug info",
-        pattern=re.compile(
+        pattern=Pattern(
             _PG_BEFORE.replace("?P<group>", "?P<d_group>")
             + r"Terminating the process after attempting to dump debug info"
         ),
@@ -163,7 +163,7 @@ _ABORT_ROWS: tuple[Signature, ...] = (
     _abort(
         name="communicator_aborted",
         needle="NCCL communicator was aborted",
-        pattern=re.compile(r"NCCL communicator was aborted(?: on rank (?P<ranks_own>\d{1,7}))?"),
+        pattern=Pattern(r"NCCL communicator was aborted(?: on rank (?P<ranks_own>\d{1,7}))?"),
         sample="RuntimeError: NCCL communicator was aborted on rank 11.  Original reason for "
         "failure was: NCCL error: unhandled system error",
         near_miss="NCCL communicator was created on rank 11.",
@@ -171,7 +171,7 @@ _ABORT_ROWS: tuple[Signature, ...] = (
     _abort(
         name="aborted_elsewhere",
         needle="Found key in store: ",
-        pattern=re.compile(_OWN + r"Found key in store: \S{1,300} from rank: (?P<ranks>\d{1,7})\."),
+        pattern=Pattern(_OWN + r"Found key in store: \S{1,300} from rank: (?P<ranks>\d{1,7})\."),
         sample="[Rank 2] Found key in store: NCCLABORTEDCOMM:0a0b0c, from rank: 5. This means "
         "that rank has aborted its NCCL communicators previously and is not in a healthy state.",
         near_miss="Found key in store: 0",
@@ -181,7 +181,7 @@ _ABORT_ROWS: tuple[Signature, ...] = (
         name="remote_rank",
         class_=FindingClass.REMOTE_ERROR,
         needle="remote error detected from rank",
-        pattern=re.compile(r"remote error detected from rank: (?P<ranks>\d{1,7})"),
+        pattern=Pattern(r"remote error detected from rank: (?P<ranks>\d{1,7})"),
         sample="[PG ID 0 PG GUID 0(default_pg) Rank 1]  remote error detected from rank: 6",
         near_miss="[PG ID 0 PG GUID 0(default_pg) Rank 1]  no remote error detected",
         versions="torch 2.6 and later, TORCH_NCCL_PROPAGATE_ERROR",
@@ -192,7 +192,7 @@ _DESYNC_ROWS: tuple[Signature, ...] = (
     _desync(
         name="not_joined",
         needle="didn't join collective #",
-        pattern=re.compile(
+        pattern=Pattern(
             r"\[(?P<ranks>\d[\d, .]{0,8000})\] finished collective #\d{1,20}, but didn't join "
             r"collective #(?P<seq>\d{1,20})"
         ),
@@ -204,7 +204,7 @@ _DESYNC_ROWS: tuple[Signature, ...] = (
     _desync(
         name="never_joined",
         needle="are the lagging ranks that caused this timeout",
-        pattern=re.compile(
+        pattern=Pattern(
             r"ranks \[(?P<ranks>\d[\d, .]{0,8000})\] are the lagging ranks that caused this timeout"
         ),
         sample="	 - To our best knowledge, ranks [7] are the lagging ranks that caused this "
@@ -216,7 +216,7 @@ _DESYNC_ROWS: tuple[Signature, ...] = (
     _desync(
         name="monitored_barrier",
         needle="failed to pass monitoredBarrier",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Ranks? (?P<ranks>\d[\d, ]{0,8000}?) failed to pass (?P<op>monitoredBarrier)"
             r"(?: in (?P<d_timeout_ms>\d{1,12}) ms)?"
         ),
@@ -229,7 +229,7 @@ _DESYNC_ROWS: tuple[Signature, ...] = (
         name="fingerprint",
         class_=FindingClass.COLLECTIVE_MISMATCH,
         needle="Detected mismatch between collectives",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Detected mismatch between collectives on ranks\. Rank (?P<ranks_mine>\d{1,7}) is "
             rf"running collective: {_FINGERPRINT}(?P<d_mine>[^\n]{{0,2000}}?)\),? ?but Rank "
             rf"(?P<ranks_other>\d{{1,7}}) is running collective: {_FINGERPRINT}"
@@ -250,7 +250,7 @@ _DESYNC_ROWS: tuple[Signature, ...] = (
         name="fingerprint_cut",
         class_=FindingClass.COLLECTIVE_MISMATCH,
         needle="Detected mismatch between collectives",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Detected mismatch between collectives on ranks\.(?![^\n]{1,4000}but Rank \d)"
             r"(?:[^\n]{0,20}Rank (?P<ranks_mine>\d{1,7}) is running)?"
         ),
@@ -267,7 +267,7 @@ _GLOO_ROWS: tuple[Signature, ...] = (
         name="gloo_closed",
         class_=FindingClass.SOCKET_CLOSED_BY_PEER,
         needle="Connection closed by peer [",
-        pattern=re.compile(r"Connection closed by peer \[(?P<peer>[^\]\s]{1,256})\]"),
+        pattern=Pattern(r"Connection closed by peer \[(?P<peer>[^\]\s]{1,256})\]"),
         sample="[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by "
         "peer [10.77.0.8]:34012",
         near_miss="Connection closed by peer",
@@ -277,7 +277,7 @@ _GLOO_ROWS: tuple[Signature, ...] = (
         name="gloo_connect",
         class_=FindingClass.SOCKET_CONNECT_FAILED,
         needle="connectFullMesh failed with",
-        pattern=re.compile(
+        pattern=Pattern(
             r"connectFullMesh failed with (?:\[[^\]\n]{1,200}\] )?(?P<error>[^\n]{1,80})"
         ),
         sample="Gloo connectFullMesh failed with "

@@ -1,10 +1,9 @@
 """A host's GPUs, PCIe and memory, as its kernel reports them."""
 
-import re
 from functools import partial
 
 from ncdiag.model.finding import FindingClass, Role, Severity
-from ncdiag.read.signatures.row import OUTSIDE, Signature
+from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 
 _PCI = r"[0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]"
 
@@ -20,7 +19,7 @@ _GPU_ROWS: tuple[Signature, ...] = (
         name="bus_without_xid",
         class_=FindingClass.GPU_FELL_OFF_BUS,
         needle="fallen off the bus",
-        pattern=re.compile(
+        pattern=Pattern(
             r"^(?![^\n]{0,80}Xid \()[^\n]{0,120}?"
             r"(?P<pci>[0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
             r"[^\n]{0,80}?fallen off the bus"
@@ -32,7 +31,7 @@ _GPU_ROWS: tuple[Signature, ...] = (
         name="gpu_lost",
         class_=FindingClass.GPU_FELL_OFF_BUS,
         needle="GPU is lost",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?:for (?:gpu|GPU ?(?:\d{1,3}:)?) ?(?P<pci>[0-9A-Fa-f]{2,8}:[0-9A-Fa-f:.]{4,14}): )?"
             r"GPU is lost\b"
         ),
@@ -45,7 +44,7 @@ _GPU_ROWS: tuple[Signature, ...] = (
         name="gpu_handle",
         class_=FindingClass.GPU_FELL_OFF_BUS,
         needle="Unable to determine the device handle for",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Unable to determine the device handle for (?:gpu|GPU ?\d{0,3}:?) ?"
             r"(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.\d)?): "
             r"(?!GPU is lost)(?P<d_reason>Unknown Error)"
@@ -58,7 +57,7 @@ _GPU_ROWS: tuple[Signature, ...] = (
         name="adapter_init",
         class_=FindingClass.GPU_INTERNAL_FAULT,
         needle="RmInitAdapter failed",
-        pattern=re.compile(rf"(?:GPU (?P<pci>{_PCI})[^\n]{{0,20}})?RmInitAdapter failed"),
+        pattern=Pattern(rf"(?:GPU (?P<pci>{_PCI})[^\n]{{0,20}})?RmInitAdapter failed"),
         sample="NVRM: GPU 0000:5d:00.0: RmInitAdapter failed! (0x25:0xffff:1529)",
         near_miss="NVRM: GPU 0000:5d:00.0: rm_init_adapter ready",
     ),
@@ -66,7 +65,7 @@ _GPU_ROWS: tuple[Signature, ...] = (
         name="driver_mismatch",
         class_=FindingClass.HOST_CONFIG_WARNING,
         needle="API mismatch",
-        pattern=re.compile(r"NVRM: (?P<setting>API mismatch): the client"),
+        pattern=Pattern(r"NVRM: (?P<setting>API mismatch): the client"),
         sample="NVRM: API mismatch: the client has the version 560.35.05, but",
         near_miss="NVRM: this kernel module has the version 550.127.08.  Please",
         role=Role.WARNING,
@@ -78,7 +77,7 @@ _PCIE_ROWS: tuple[Signature, ...] = (
     _pcie(
         name="aer_corrected",
         needle="Corrected error",
-        pattern=re.compile(
+        pattern=Pattern(
             rf"AER: (?:Multiple )?(?P<error>Corrected error)(?: message)? received"
             rf"(?:: | from )(?P<device>{_PCI}|id=[0-9a-f]{{4}})"
         ),
@@ -90,7 +89,7 @@ _PCIE_ROWS: tuple[Signature, ...] = (
     _pcie(
         name="bus_corrected",
         needle="PCIe Bus Error: severity=Correct",
-        pattern=re.compile(
+        pattern=Pattern(
             rf"(?:(?P<device>{_PCI}): )?(?:AER: )?PCIe Bus Error: severity=(?P<error>Correct(?:ed|"
             rf"able))"
             r"(?:, type=(?P<d_layer>[\w ]{1,30}))?"
@@ -106,7 +105,7 @@ _PCIE_ROWS: tuple[Signature, ...] = (
         name="aer_uncorrected",
         needle="Uncorrected (",
         further=("Uncorrectable (",),
-        pattern=re.compile(
+        pattern=Pattern(
             r"AER: (?:Multiple )?(?P<error>Uncorrect(?:ed|able) \((?:Non-)?Fatal\)) error"
             rf"(?: message)? received(?:: | from )(?P<device>{_PCI}|id=[0-9a-f]{{4}})"
         ),
@@ -116,7 +115,7 @@ _PCIE_ROWS: tuple[Signature, ...] = (
     _pcie(
         name="bus_uncorrected",
         needle="PCIe Bus Error: severity=Uncorrect",
-        pattern=re.compile(
+        pattern=Pattern(
             rf"(?:(?P<device>{_PCI}): )?(?:AER: )?PCIe Bus Error: severity="
             r"(?P<error>Uncorrect(?:ed|able) \((?:Non-)?Fatal\))"
             r"(?:, type=(?P<d_layer>[\w ]{1,30}))?"
@@ -128,7 +127,7 @@ _PCIE_ROWS: tuple[Signature, ...] = (
     _pcie(
         name="aer_recovery",
         needle="AER: ",
-        pattern=re.compile(
+        pattern=Pattern(
             rf"(?P<device>{_PCI}): AER: (?P<error>device recovery failed|subordinate device reset "
             r"failed|can't recover \(no error_detected callback\))"
         ),
@@ -140,7 +139,7 @@ _PCIE_ROWS: tuple[Signature, ...] = (
     _pcie(
         name="dpc",
         needle="DPC: ",
-        pattern=re.compile(
+        pattern=Pattern(
             rf"(?P<device>{_PCI})(?::pcie\d{{1,4}})?: DPC: (?P<error>containment event|"
             r"unmasked uncorrectable error detected|ERR_(?:NON)?FATAL (?:received|detected))"
         ),
@@ -150,7 +149,7 @@ _PCIE_ROWS: tuple[Signature, ...] = (
     _pcie(
         name="hotplug_down",
         needle="pciehp",
-        pattern=re.compile(
+        pattern=Pattern(
             rf"(?P<device>{_PCI})(?::pcie\d{{1,4}})?: (?:pciehp: )?Slot\([\w-]{{1,16}}\): "
             r"(?P<error>Link Down|Card not present)"
         ),
@@ -163,7 +162,7 @@ _MEMORY_ROWS: tuple[Signature, ...] = (
     _memory(
         name="edac_corrected",
         needle="EDAC ",
-        pattern=re.compile(r"EDAC [\w ]{0,16}MC\d{1,3}: \d{1,9} (?P<error>CE)\b"),
+        pattern=Pattern(r"EDAC [\w ]{0,16}MC\d{1,3}: \d{1,9} (?P<error>CE)\b"),
         sample="EDAC MC2: 1 CE memory read error on CPU_SrcID#1_MC#0_Chan#2_DIMM#0 (channel:2 "
         "slot:0 page:0x3c1f2a offset:0x680 grain:32 syndrome:0x0)",
         near_miss="EDAC MC2: Giving out device to module skx_edac controller Skylake Socket#1 "
@@ -174,7 +173,7 @@ _MEMORY_ROWS: tuple[Signature, ...] = (
     _memory(
         name="edac_uncorrected",
         needle="EDAC ",
-        pattern=re.compile(r"EDAC [\w ]{0,16}MC\d{1,3}: \d{1,9} (?P<error>UE)\b"),
+        pattern=Pattern(r"EDAC [\w ]{0,16}MC\d{1,3}: \d{1,9} (?P<error>UE)\b"),
         sample="EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#1 (channel:0 "
         "slot:1 page:0x77aa10 offset:0x0 grain:32)",
         near_miss="EDAC MC0: 4 CE memory scrubbing error on CPU_SrcID#0_MC#0_Chan#0_DIMM#1",
@@ -182,7 +181,7 @@ _MEMORY_ROWS: tuple[Signature, ...] = (
     _memory(
         name="mce_logged",
         needle="Machine check events logged",
-        pattern=re.compile(r"\[Hardware Error\]: (?P<error>Machine check events logged)"),
+        pattern=Pattern(r"\[Hardware Error\]: (?P<error>Machine check events logged)"),
         sample="mce: [Hardware Error]: Machine check events logged",
         near_miss="mce: CPU supports 22 MCE banks",
         role=Role.WARNING,
@@ -191,7 +190,7 @@ _MEMORY_ROWS: tuple[Signature, ...] = (
     _memory(
         name="mce_corrected",
         needle="[Hardware Error]: Corrected error",
-        pattern=re.compile(r"\[Hardware Error\]: (?P<error>Corrected error)"),
+        pattern=Pattern(r"\[Hardware Error\]: (?P<error>Corrected error)"),
         sample="[Hardware Error]: Corrected error, no action required.",
         near_miss="[Hardware Error]: Uncorrected, software containable error.",
         role=Role.WARNING,
@@ -201,7 +200,7 @@ _MEMORY_ROWS: tuple[Signature, ...] = (
         name="mce_uncorrected",
         needle="[Hardware Error]: Uncorrected",
         further=("[Hardware Error]: Deferred",),
-        pattern=re.compile(
+        pattern=Pattern(
             r"\[Hardware Error\]: (?P<error>Uncorrected, software (?:containable|restartable) "
             r"error|"
             r"Deferred error)"
@@ -213,7 +212,7 @@ _MEMORY_ROWS: tuple[Signature, ...] = (
     _memory(
         name="mce_exception",
         needle="Machine Check",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?P<error>Machine Check(?: Exception)?): [0-9a-fA-F]{1,16} Bank (?P<d_bank>\d{1,3}): "
             r"(?P<d_status>[abefABEF][0-9a-fA-F]{15})"
         ),
@@ -223,7 +222,7 @@ _MEMORY_ROWS: tuple[Signature, ...] = (
     _memory(
         name="mce_record",
         needle="Machine Check",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?P<error>Machine Check(?: Exception)?): [0-9a-fA-F]{1,16} Bank (?P<d_bank>\d{1,3}): "
             r"(?P<d_status>[89cdCD][0-9a-fA-F]{15})"
         ),
@@ -236,7 +235,7 @@ _MEMORY_ROWS: tuple[Signature, ...] = (
     _memory(
         name="ghes_corrected",
         needle="event severity: ",
-        pattern=re.compile(r"\[Hardware Error\]: event severity: (?P<error>corrected|info)"),
+        pattern=Pattern(r"\[Hardware Error\]: event severity: (?P<error>corrected|info)"),
         sample="{7}[Hardware Error]: event severity: corrected",
         near_miss="{7}[Hardware Error]: event severity: recoverable",
         role=Role.WARNING,
@@ -245,14 +244,14 @@ _MEMORY_ROWS: tuple[Signature, ...] = (
     _memory(
         name="ghes_uncorrected",
         needle="event severity: ",
-        pattern=re.compile(r"\[Hardware Error\]: event severity: (?P<error>recoverable|fatal)"),
+        pattern=Pattern(r"\[Hardware Error\]: event severity: (?P<error>recoverable|fatal)"),
         sample="{2}[Hardware Error]: event severity: fatal",
         near_miss="{2}[Hardware Error]: event severity: corrected",
     ),
     _memory(
         name="memory_failure",
         needle="Memory failure: 0x",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Memory failure: 0x[0-9a-f]{1,16}: (?P<error>recovery action for [\w /-]{1,60}: "
             r"(?:Recovered|Failed|Ignored|Delayed)|"
             r"(?:Killing|Sending SIGBUS to) [^\n]{1,60} due to hardware memory corruption)"
@@ -263,7 +262,7 @@ _MEMORY_ROWS: tuple[Signature, ...] = (
     _memory(
         name="machine_check_panic",
         needle="Kernel panic - not syncing: ",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Kernel panic - not syncing: (?P<error>Fatal (?:local )?[Mm]achine check|"
             r"Fatal hardware error|Timeout: Not all CPUs entered broadcast exception handler)"
         ),

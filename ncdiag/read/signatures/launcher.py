@@ -6,7 +6,7 @@ from functools import partial
 from ncdiag.model.finding import FindingClass, Role, Severity
 from ncdiag.read.line import Line
 from ncdiag.read.signatures import mpi, signals
-from ncdiag.read.signatures.row import OUTSIDE, Signature
+from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 from ncdiag.read.signatures.signals import SIGNAL_WORDS
 
 # "srun: error: node[3-5]: tasks 12-14,20: ".
@@ -64,7 +64,7 @@ _SLURM_ROWS: tuple[Signature, ...] = (
         name="slurm_time_limit",
         class_=FindingClass.JOB_TIME_LIMIT,
         needle="DUE TO TIME LIMIT",
-        pattern=re.compile(rf"(?:{_CANCELLED} )?DUE TO TIME LIMIT"),
+        pattern=Pattern(rf"(?:{_CANCELLED} )?DUE TO TIME LIMIT"),
         sample="slurmstepd: error: *** STEP 8812.3 ON gpu041 CANCELLED AT 2030-02-03T04:05:06 "
         "DUE TO TIME LIMIT ***",
         near_miss="slurmstepd: error: *** JOB 8812 ON gpu041 CANCELLED AT 2030-02-03T04:05:06 "
@@ -76,7 +76,7 @@ _SLURM_ROWS: tuple[Signature, ...] = (
         class_=FindingClass.JOB_TIME_LIMIT,
         needle="has exceeded its time limit",
         further=("reached time limit",),
-        pattern=re.compile(
+        pattern=Pattern(
             r"[Jj]ob (?P<job>\d{1,12}) (?:has exceeded its time limit|reached time limit)"
         ),
         sample="salloc: Job 8812 has exceeded its time limit and its allocation has been revoked.",
@@ -86,7 +86,7 @@ _SLURM_ROWS: tuple[Signature, ...] = (
         name="slurm_cancelled",
         class_=FindingClass.JOB_CANCELLED,
         needle=" DUE TO ",
-        pattern=re.compile(
+        pattern=Pattern(
             rf"{_CANCELLED} DUE TO (?!TIME LIMIT)(?P<reason>[A-Z][A-Z ]{{1,60}}?)(?=[,.*]|\s*$| \*)"
         ),
         sample="slurmstepd: error: *** JOB 8812 ON gpu041 CANCELLED AT 2030-02-03T04:05:06 DUE "
@@ -98,7 +98,7 @@ _SLURM_ROWS: tuple[Signature, ...] = (
         name="slurm_cancelled_bare",
         class_=FindingClass.JOB_CANCELLED,
         needle="CANCELLED AT ",
-        pattern=re.compile(rf"{_CANCELLED}\s{{0,4}}\*\*\*"),
+        pattern=Pattern(rf"{_CANCELLED}\s{{0,4}}\*\*\*"),
         sample="slurmstepd: error: *** STEP 8812.0 ON gpu041 CANCELLED AT 2030-02-03T04:05:06 ***",
         near_miss="slurmstepd: error: *** STEP 8812.0 ON gpu041 CANCELLED AT 2030-02-03T04:05:06 "
         "DUE TO TIME LIMIT ***",
@@ -107,7 +107,7 @@ _SLURM_ROWS: tuple[Signature, ...] = (
         name="slurm_node_failure",
         class_=FindingClass.JOB_CANCELLED,
         needle="Node failure on",
-        pattern=re.compile(r"(?P<reason>Node failure) on (?P<d_node>\S{1,400})"),
+        pattern=Pattern(r"(?P<reason>Node failure) on (?P<d_node>\S{1,400})"),
         sample="srun: error: Node failure on gpu041",
         near_miss="srun: error: Nodes gpu041 are still not ready",
     ),
@@ -116,7 +116,7 @@ _SLURM_ROWS: tuple[Signature, ...] = (
         class_=FindingClass.JOB_CANCELLED,
         needle="has been revoked",
         further=("Job has been cancelled",),
-        pattern=re.compile(
+        pattern=Pattern(
             r"^(?![^\n]{0,200}exceeded its time limit)[^\n]{0,200}?"
             r"(?:Job allocation (?P<d_job>\d{1,12}) (?P<reason>has been revoked)|"
             r"(?P<reason_>Job has been cancelled))"
@@ -128,7 +128,7 @@ _SLURM_ROWS: tuple[Signature, ...] = (
     _srun(
         name="srun_killed",
         class_=FindingClass.PROCESS_DIED,
-        pattern=re.compile(rf"{_SRUN}Killed"),
+        pattern=Pattern(rf"{_SRUN}Killed"),
         sample="srun: error: gpu041: task 13: Killed",
         near_miss="srun: error: gpu041: task 13: Terminated",
         constants={"d_signal": "9"},
@@ -136,28 +136,28 @@ _SLURM_ROWS: tuple[Signature, ...] = (
     _srun(
         name="srun_exit_killed",
         class_=FindingClass.PROCESS_DIED,
-        pattern=re.compile(rf"{_SRUN}Exited with exit code (?P<exitcode>137)\b"),
+        pattern=Pattern(rf"{_SRUN}Exited with exit code (?P<exitcode>137)\b"),
         sample="srun: error: gpu041: task 13: Exited with exit code 137",
         near_miss="srun: error: gpu041: task 13: Exited with exit code 13",
     ),
     _srun(
         name="srun_oom",
         class_=FindingClass.OOM_KILL,
-        pattern=re.compile(rf"{_SRUN}Out [Oo]f Memory"),
+        pattern=Pattern(rf"{_SRUN}Out [Oo]f Memory"),
         sample="srun: error: gpu[041-042]: tasks 8-15: Out Of Memory",
         near_miss="srun: error: gpu041: task 8: Out of time",
     ),
     _srun(
         name="srun_crash",
         class_=FindingClass.PROCESS_CRASH,
-        pattern=re.compile(rf"{_SRUN}(?P<signal>{SIGNAL_WORDS})"),
+        pattern=Pattern(rf"{_SRUN}(?P<signal>{SIGNAL_WORDS})"),
         sample="srun: error: gpu041: task 3: Segmentation fault (core dumped)",
         near_miss="srun: error: gpu041: task 3: Aborted (core dumped)",
     ),
     _srun(
         name="srun_exit_crash",
         class_=FindingClass.PROCESS_CRASH,
-        pattern=re.compile(rf"{_SRUN}Exited with exit code (?P<d_exitcode>132|135|136|139)\b"),
+        pattern=Pattern(rf"{_SRUN}Exited with exit code (?P<d_exitcode>132|135|136|139)\b"),
         sample="srun: error: gpu041: task 3: Exited with exit code 139",
         near_miss="srun: error: gpu041: task 3: Exited with exit code 1",
         refine=_by_exit_code,
@@ -165,7 +165,7 @@ _SLURM_ROWS: tuple[Signature, ...] = (
     _srun(
         name="srun_aborted",
         class_=FindingClass.COMM_ABORTED,
-        pattern=re.compile(rf"{_SRUN}(?:Aborted|Exited with exit code (?P<d_exitcode>134)\b)"),
+        pattern=Pattern(rf"{_SRUN}(?:Aborted|Exited with exit code (?P<d_exitcode>134)\b)"),
         sample="srun: error: gpu041: task 3: Aborted (core dumped)",
         near_miss="srun: error: gpu041: task 3: Terminated",
         constants={"d_signal": "6"},
@@ -173,7 +173,7 @@ _SLURM_ROWS: tuple[Signature, ...] = (
     _srun(
         name="srun_terminated",
         class_=FindingClass.TERMINATED_BY_LAUNCHER,
-        pattern=re.compile(rf"{_SRUN}(?:Terminated|Exited with exit code 143\b)"),
+        pattern=Pattern(rf"{_SRUN}(?:Terminated|Exited with exit code 143\b)"),
         sample="srun: error: gpu041: tasks 3-5: Terminated",
         near_miss="srun: error: gpu041: task 3: Killed",
         constants={"signal": "15"},
@@ -181,7 +181,7 @@ _SLURM_ROWS: tuple[Signature, ...] = (
     _srun(
         name="srun_exit",
         class_=FindingClass.PROCESS_DIED,
-        pattern=re.compile(
+        pattern=Pattern(
             rf"{_SRUN}Exited with exit code (?P<exitcode>(?!13[24-79]\b|143\b|0\b)\d{{1,3}})\b"
         ),
         sample="srun: error: gpu041: tasks 0-7: Exited with exit code 1",
@@ -194,7 +194,7 @@ _SLURM_ROWS: tuple[Signature, ...] = (
         class_=FindingClass.OOM_KILL,
         needle="oom_kill event",
         further=("oom-kill event",),
-        pattern=re.compile(
+        pattern=Pattern(
             r"[Dd]etected \d{1,9} oom[-_]kill event(?:s|\(s\))? in (?:StepId=|step )?"
             r"(?P<d_step>[\w.+]{0,40})"
         ),
@@ -207,7 +207,7 @@ _SLURM_ROWS: tuple[Signature, ...] = (
         class_=FindingClass.OOM_KILL,
         needle="exceeded memory limit",
         further=("xceeded job memory limit", "xceeded step memory limit"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"slurmstepd: error: (?:(?:Job|Step) (?P<d_step>[\d.]{1,24}) exceeded memory limit|"
             r"Exceeded (?:job|step) memory limit)"
         ),
@@ -224,7 +224,7 @@ _RAY_ROWS: tuple[Signature, ...] = (
         class_=FindingClass.PROCESS_DIED,
         needle="worker died or was killed",
         further=("worker died unexpectedly", "Worker unexpectedly exits"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"worker died (?:or was killed while executing|unexpectedly)|Worker unexpectedly exits"
         ),
         sample="A worker died or was killed while executing a task by an unexpected system "
@@ -237,7 +237,7 @@ _RAY_ROWS: tuple[Signature, ...] = (
         class_=FindingClass.PROCESS_DIED,
         needle="ActorDiedError",
         further=("RayActorError", "WorkerCrashedError", "The actor died unexpectedly"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?:ActorDiedError|RayActorError|WorkerCrashedError|The actor died unexpectedly)\b"
             r"(?![^\n]{0,2000}(?:ray\.kill|killed by))(?:\(|:| before|\s*$)"
         ),
@@ -251,7 +251,7 @@ _RAY_ROWS: tuple[Signature, ...] = (
         class_=FindingClass.OOM_KILL,
         needle="running low on memory",
         further=("due to memory pressure", "OutOfMemoryError: Task was killed"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"node running low on memory|killed due to (?:memory pressure|the node running low)|"
             r"workers? \(tasks / actors\) killed due to memory pressure|"
             r"OutOfMemoryError: Task was killed"
@@ -267,7 +267,7 @@ _POD_ROWS: tuple[Signature, ...] = (
         name="pod_oom",
         class_=FindingClass.OOM_KILL,
         needle="OOMKilled",
-        pattern=re.compile(r"\bOOMKilled\b(?!\W{0,4}(?:false|0\b))"),
+        pattern=Pattern(r"\bOOMKilled\b(?!\W{0,4}(?:false|0\b))"),
         sample="worker-3   0/1   OOMKilled   2   41m",
         near_miss="OOMKilled: false",
     ),
@@ -275,7 +275,7 @@ _POD_ROWS: tuple[Signature, ...] = (
         name="pod_evicted",
         class_=FindingClass.JOB_CANCELLED,
         needle="Evicted",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?:\d/\d\s{1,20}|[Rr]eason:?\s{0,20}|(?:Warning|Normal)\s{1,20})(?P<reason>Evicted)\b"
         ),
         sample="Warning  Evicted  2m  kubelet  The node was low on resource: ephemeral-storage.",
@@ -285,7 +285,7 @@ _POD_ROWS: tuple[Signature, ...] = (
         name="pod_preempted",
         class_=FindingClass.JOB_CANCELLED,
         needle="Preempt",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?:[Rr]eason:?\s{0,20}|(?:Warning|Normal)\s{1,20})"
             r"(?P<reason>Preempt(?:ed|ing|ion\w{0,20}))\b"
         ),
@@ -297,7 +297,7 @@ _POD_ROWS: tuple[Signature, ...] = (
         class_=FindingClass.PROCESS_DIED,
         needle="NodeNotReady",
         further=("NodeLost", "NodeShutdown", "TaintManagerEviction"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?:[Rr]eason:?\s{0,20}|(?:Warning|Normal)\s{1,20})(?:NodeLost|NodeNotReady|"
             r"NodeShutdown|TaintManagerEviction)\b"
         ),
@@ -309,7 +309,7 @@ _POD_ROWS: tuple[Signature, ...] = (
         class_=FindingClass.PROCESS_DIED,
         needle="ode 137",
         further=("ode: 137", "ode=137", "ode:  137", "tatus 137"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?i)^(?!srun: )[^\n]{0,200}?\b(?:exit(?:ed)?(?: with)?(?: exit)?(?: |_)?(?:code|"
             r"status))"
             r"[:=\s]{1,20}(?P<exitcode>137)\b"
@@ -322,7 +322,7 @@ _POD_ROWS: tuple[Signature, ...] = (
         class_=FindingClass.PROCESS_CRASH,
         needle="ode 13",
         further=("ode: 13", "ode=13", "tatus 13"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?i)^(?!srun: )[^\n]{0,200}?\b(?:exit(?:ed)?(?: with)?(?: exit)?(?: |_)?(?:code|"
             r"status))"
             r"[:=\s]{1,20}(?P<d_exitcode>139|135|132|136)\b"

@@ -1,10 +1,9 @@
 """mpirun, prterun, mpiexec of Open MPI and Hydra: what they say when a job ends."""
 
-import re
 from functools import partial
 
 from ncdiag.model.finding import FindingClass, Role, Severity
-from ncdiag.read.signatures.row import OUTSIDE, Signature
+from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 
 _OPEN_MPI = "Open MPI mpirun, PRRTE prterun"
 _NOTICED = (
@@ -23,7 +22,7 @@ ROWS: tuple[Signature, ...] = (
         name="mpirun_forward",
         class_=FindingClass.TERMINATED_BY_LAUNCHER,
         needle="orwarding signal ",
-        pattern=re.compile(r"[Ff]orwarding signal (?P<signal>(?!18\b|10\b|12\b)\d{1,3}) to job"),
+        pattern=Pattern(r"[Ff]orwarding signal (?P<signal>(?!18\b|10\b|12\b)\d{1,3}) to job"),
         sample="mpirun: Forwarding signal 15 to job",
         near_miss="mpirun: Forwarding signal 18 to job",
     ),
@@ -32,7 +31,7 @@ ROWS: tuple[Signature, ...] = (
         class_=FindingClass.TERMINATED_BY_LAUNCHER,
         needle="killing job",
         further=("abort is already in progress", "Abort is in progress"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?:mpirun|mpiexec|prterun|orterun): (?:killing job|abort is already in progress|"
             r"Abort is in progress)"
         ),
@@ -42,7 +41,7 @@ ROWS: tuple[Signature, ...] = (
     _noticed(
         name="noticed_crash",
         class_=FindingClass.PROCESS_CRASH,
-        pattern=re.compile(_NOTICED + r"(?P<signal>4|7|8|11)\b"),
+        pattern=Pattern(_NOTICED + r"(?P<signal>4|7|8|11)\b"),
         sample="mpirun noticed that process rank 6 with PID 4711 on node gpu041 exited on signal "
         "11 (Segmentation fault).",
         near_miss="mpirun noticed that process rank 6 with PID 4711 on node gpu041 exited on "
@@ -51,7 +50,7 @@ ROWS: tuple[Signature, ...] = (
     _noticed(
         name="noticed_killed",
         class_=FindingClass.PROCESS_DIED,
-        pattern=re.compile(_NOTICED + r"(?P<d_signal>9)\b"),
+        pattern=Pattern(_NOTICED + r"(?P<d_signal>9)\b"),
         sample="prterun noticed that process rank 6 with PID 4711 on node gpu041 exited on "
         "signal 9 (Killed).",
         near_miss="prterun noticed that process rank 6 with PID 4711 on node gpu041 exited on "
@@ -60,7 +59,7 @@ ROWS: tuple[Signature, ...] = (
     _noticed(
         name="noticed_aborted",
         class_=FindingClass.COMM_ABORTED,
-        pattern=re.compile(_NOTICED + r"(?P<d_signal>6)\b"),
+        pattern=Pattern(_NOTICED + r"(?P<d_signal>6)\b"),
         sample="mpirun noticed that process rank 6 with PID 4711 on node gpu041 exited on signal "
         "6 (Aborted).",
         near_miss="mpirun noticed that process rank 6 with PID 4711 on node gpu041 exited on "
@@ -69,7 +68,7 @@ ROWS: tuple[Signature, ...] = (
     _noticed(
         name="noticed_terminated",
         class_=FindingClass.TERMINATED_BY_LAUNCHER,
-        pattern=re.compile(_NOTICED + r"(?P<signal>1|15)\b"),
+        pattern=Pattern(_NOTICED + r"(?P<signal>1|15)\b"),
         sample="mpirun noticed that process rank 6 with PID 4711 on node gpu041 exited on signal "
         "15 (Terminated).",
         near_miss="mpirun noticed that process rank 6 with PID 4711 on node gpu041 exited on "
@@ -78,7 +77,7 @@ ROWS: tuple[Signature, ...] = (
     _noticed(
         name="noticed_interrupt",
         class_=FindingClass.JOB_CANCELLED,
-        pattern=re.compile(_NOTICED + r"2\b"),
+        pattern=Pattern(_NOTICED + r"2\b"),
         sample="mpirun noticed that process rank 0 with PID 4711 on node gpu041 exited on signal "
         "2 (Interrupt).",
         near_miss="mpirun noticed that process rank 0 with PID 4711 on node gpu041 exited on "
@@ -88,28 +87,28 @@ ROWS: tuple[Signature, ...] = (
     _signal(
         name="handler_crash",
         class_=FindingClass.PROCESS_CRASH,
-        pattern=re.compile(r"\bSignal: [A-Z][\w :/-]{2,40} \((?P<signal>4|7|8|11)\)"),
+        pattern=Pattern(r"\bSignal: [A-Z][\w :/-]{2,40} \((?P<signal>4|7|8|11)\)"),
         sample="Signal: Segmentation fault (11)",
         near_miss="Signal: Aborted (6)",
     ),
     _signal(
         name="handler_aborted",
         class_=FindingClass.COMM_ABORTED,
-        pattern=re.compile(r"\bSignal: [A-Z][\w :/-]{2,40} \((?P<d_signal>6)\)"),
+        pattern=Pattern(r"\bSignal: [A-Z][\w :/-]{2,40} \((?P<d_signal>6)\)"),
         sample="Signal: Aborted (6)",
         near_miss="Signal: Segmentation fault (11)",
     ),
     _hydra(
         name="hydra_crash",
         class_=FindingClass.PROCESS_CRASH,
-        pattern=re.compile(_HYDRA + r"[A-Z][\w -]{2,40} \(signal (?P<signal>4|7|8|11)\)"),
+        pattern=Pattern(_HYDRA + r"[A-Z][\w -]{2,40} \(signal (?P<signal>4|7|8|11)\)"),
         sample="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)",
         near_miss="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Terminated (signal 15)",
     ),
     _hydra(
         name="hydra_killed",
         class_=FindingClass.PROCESS_DIED,
-        pattern=re.compile(_HYDRA + r"Killed \(signal 9\)"),
+        pattern=Pattern(_HYDRA + r"Killed \(signal 9\)"),
         sample="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
         near_miss="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Terminated (signal 15)",
         constants={"d_signal": "9"},
@@ -117,7 +116,7 @@ ROWS: tuple[Signature, ...] = (
     _hydra(
         name="hydra_terminated",
         class_=FindingClass.TERMINATED_BY_LAUNCHER,
-        pattern=re.compile(_HYDRA + r"(?:Terminated \(signal 15\)|Hangup \(signal 1\))"),
+        pattern=Pattern(_HYDRA + r"(?:Terminated \(signal 15\)|Hangup \(signal 1\))"),
         sample="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Terminated (signal 15)",
         near_miss="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
         constants={"signal": "15"},
@@ -125,7 +124,7 @@ ROWS: tuple[Signature, ...] = (
     _hydra(
         name="hydra_aborted",
         class_=FindingClass.COMM_ABORTED,
-        pattern=re.compile(_HYDRA + r"Aborted \(signal 6\)"),
+        pattern=Pattern(_HYDRA + r"Aborted \(signal 6\)"),
         sample="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Aborted (signal 6)",
         near_miss="YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)",
         constants={"d_signal": "6"},
@@ -134,7 +133,7 @@ ROWS: tuple[Signature, ...] = (
         name="mpi_abort",
         class_=FindingClass.COMM_ABORTED,
         needle="MPI_ABORT was invoked on rank",
-        pattern=re.compile(r"MPI_ABORT was invoked on rank (?P<ranks>\d{1,7})\b"),
+        pattern=Pattern(r"MPI_ABORT was invoked on rank (?P<ranks>\d{1,7})\b"),
         sample="MPI_ABORT was invoked on rank 5 in communicator MPI_COMM_WORLD",
         near_miss="MPI_ABORT is available",
     ),
@@ -142,7 +141,7 @@ ROWS: tuple[Signature, ...] = (
         name="mpich_abort",
         class_=FindingClass.COMM_ABORTED,
         needle="application called MPI_Abort",
-        pattern=re.compile(
+        pattern=Pattern(
             r"application called MPI_Abort\([^()\n]{0,80}, (?P<d_code>-?\d{1,10})\) - process "
             r"(?P<ranks>\d{1,7})"
         ),
@@ -154,7 +153,7 @@ ROWS: tuple[Signature, ...] = (
         name="daemon_lost",
         class_=FindingClass.PROCESS_DIED,
         needle="has lost communication with a remote daemon",
-        pattern=re.compile(r"(?:ORTE|PRTE) has lost communication with a remote daemon"),
+        pattern=Pattern(r"(?:ORTE|PRTE) has lost communication with a remote daemon"),
         sample="PRTE has lost communication with a remote daemon.",
         near_miss="PRTE has opened communication with a remote daemon.",
         constants={"d_daemon": "yes"},
@@ -163,7 +162,7 @@ ROWS: tuple[Signature, ...] = (
         name="daemon_lost_where",
         class_=FindingClass.PROCESS_DIED,
         needle="Remote daemon:",
-        pattern=re.compile(r"Remote daemon: \[\S{1,256}\] on node (?P<d_host>\S{1,256})"),
+        pattern=Pattern(r"Remote daemon: \[\S{1,256}\] on node (?P<d_host>\S{1,256})"),
         sample="  Remote daemon: [prterun-login1-4711@0,3] on node gpu041",
         near_miss="  HNP daemon   : [prterun-login1-4711@0,0] on node login1",
         constants={"d_daemon": "yes"},
@@ -173,7 +172,7 @@ ROWS: tuple[Signature, ...] = (
         class_=FindingClass.PROCESS_DIED,
         needle="died unexpectedly",
         further=("terminated unexpectedly", "failed to start as expected"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?:daemon \(pid \d{1,10}\) (?:died unexpectedly|on node \S{1,256} terminated "
             r"unexpectedly)|"
             r"A daemon \(pid \d{1,10}\) died unexpectedly|A daemon on node (?P<d_host>\S{1,256}) "
@@ -188,7 +187,7 @@ ROWS: tuple[Signature, ...] = (
         class_=FindingClass.PROCESS_DIED,
         needle="exited with non-zero status",
         further=("BAD TERMINATION OF ONE OF YOUR APPLICATION", "Primary job  terminated normally"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"processes exited with non-zero status|BAD TERMINATION OF ONE OF YOUR APPLICATION|"
             r"Primary job {1,2}terminated normally, but"
         ),

@@ -1,11 +1,10 @@
 """Network adapters as the kernel sees them: firmware, links, cables."""
 
-import re
 from functools import partial
 
 from ncdiag.model.finding import FindingClass, Role, Severity
 from ncdiag.read.line import Line
-from ncdiag.read.signatures.row import OUTSIDE, Signature
+from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 
 _PCI = r"[0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]"
 # "mlx5_core 0000:5c:00.0: poll_health:801:(pid 0): "; the device is left out by some tools.
@@ -46,7 +45,7 @@ _FIRMWARE_ROWS: tuple[Signature, ...] = (
     _firmware(
         name="mlx5_health",
         needle="health compromised",
-        pattern=re.compile(_MLX5 + r"(?P<error>device's health compromised[\w -]{0,60})"),
+        pattern=Pattern(_MLX5 + r"(?P<error>device's health compromised[\w -]{0,60})"),
         sample="mlx5_core 0000:6a:00.0: poll_health:825:(pid 0): device's health compromised - "
         "reached miss count",
         near_miss="mlx5_core 0000:6a:00.0: health poll started",
@@ -54,14 +53,14 @@ _FIRMWARE_ROWS: tuple[Signature, ...] = (
     _firmware(
         name="mlx5_fatal",
         needle="Fatal error ",
-        pattern=re.compile(_MLX5 + r"(?P<error>Fatal error \d{1,6} detected)"),
+        pattern=Pattern(_MLX5 + r"(?P<error>Fatal error \d{1,6} detected)"),
         sample="mlx5_core 0000:6a:00.0: poll_health:808:(pid 0): Fatal error 3 detected",
         near_miss="mlx5_core 0000:6a:00.0: firmware version: 28.39.1002",
     ),
     _firmware(
         name="mlx5_syndrome",
         needle="synd 0x",
-        pattern=re.compile(
+        pattern=Pattern(
             r"mlx5_core(?: (?P<device>" + _PCI + r"))?[^\n]{0,120}?\bsynd 0x[0-9a-fA-F]{1,8}: "
             rf"(?P<error>{_SYNDROMES})"
         ),
@@ -72,7 +71,7 @@ _FIRMWARE_ROWS: tuple[Signature, ...] = (
     _firmware(
         name="mlx5_health_issue",
         needle="Health issue observed",
-        pattern=re.compile(
+        pattern=Pattern(
             _MLX5 + r"Health issue observed, (?P<error>[^,\n]{1,80}), "
             r"severity\(\d\) (?:EMERGENCY|ALERT|CRITICAL|ERROR)"
         ),
@@ -86,7 +85,7 @@ _FIRMWARE_ROWS: tuple[Signature, ...] = (
         name="mlx5_recovery",
         needle="health recovery",
         further=("handling bad device", "NIC SW reset", "device is in "),
-        pattern=re.compile(
+        pattern=Pattern(
             _MLX5 + r"[^\n]{0,60}?(?P<error>health recovery flow aborted[\w ,-]{0,60}|"
             r"health recovery failed|handling bad device here|NIC SW reset (?:in progress|failed)|"
             r"starting health recovery flow|device is in (?:fatal|error) state[\w ]{0,40})"
@@ -99,7 +98,7 @@ _FIRMWARE_ROWS: tuple[Signature, ...] = (
     _firmware(
         name="mlx5_command_timeout",
         needle="Will cause a leak of a command resource",
-        pattern=re.compile(
+        pattern=Pattern(
             _MLX5 + r"(?:[^\n]{0,60}?\b)?(?P<error>[A-Z][A-Z0-9_]{1,60}\(0x[0-9a-f]{1,4}\) timeout)"
             r"\. Will cause a leak of a command resource"
         ),
@@ -111,7 +110,7 @@ _FIRMWARE_ROWS: tuple[Signature, ...] = (
     _firmware(
         name="mlx5_command_stuck",
         needle="No done completion",
-        pattern=re.compile(
+        pattern=Pattern(
             _MLX5 + r"(?:cmd\[\d{1,3}\]: )?(?P<error>[A-Z][A-Z0-9_]{1,60}\(0x[0-9a-f]{1,4}\) "
             r"No done completion)"
         ),
@@ -122,7 +121,7 @@ _FIRMWARE_ROWS: tuple[Signature, ...] = (
     _firmware(
         name="transmit_timeout",
         needle="transmit queue",
-        pattern=re.compile(
+        pattern=Pattern(
             rf"(?:(?P<device>{_PCI}) [^\n]{{0,60}}?)?NETDEV WATCHDOG: (?:(?!NETDEV)[^\n]){{1,80}}?"
             r"transmit queue (?:\d{1,5} )?(?P<error>timed out)"
         ),
@@ -136,9 +135,7 @@ _FIRMWARE_ROWS: tuple[Signature, ...] = (
         name="mlx5_cq_error",
         class_=FindingClass.IB_QP_FATAL_EVENT,
         needle="CQ error on CQN",
-        pattern=re.compile(
-            _MLX5_ASIDE + r"(?P<event>CQ error) on CQN 0x[0-9a-fA-F]{1,8}, syndrome"
-        ),
+        pattern=Pattern(_MLX5_ASIDE + r"(?P<event>CQ error) on CQN 0x[0-9a-fA-F]{1,8}, syndrome"),
         sample="mlx5_core 0000:6a:00.0: cq_err_event_notifier:569:(pid 0): CQ error on CQN "
         "0x4a1, syndrome 0x1",
         near_miss="mlx5_core 0000:6a:00.0: CQ moderation set on CQN 0x4a1",
@@ -150,7 +147,7 @@ _CABLE_ROWS: tuple[Signature, ...] = (
         name="mlx5_module_error",
         class_=FindingClass.NIC_LINK_DOWN,
         needle="Port module event[error]",
-        pattern=re.compile(
+        pattern=Pattern(
             _MLX5 + r"Port module event\[error\]: module \d{1,3}, Cable error, "
             rf"(?P<d_cable>{_CABLE_FAULTS})"
         ),
@@ -163,7 +160,7 @@ _CABLE_ROWS: tuple[Signature, ...] = (
         name="mlx5_module_hot",
         class_=FindingClass.THERMAL_POWER,
         needle="Port module event[error]",
-        pattern=re.compile(
+        pattern=Pattern(
             _MLX5 + r"Port module event\[error\]: module \d{1,3}, Cable error, "
             r"(?P<error>High Temperature)"
         ),
@@ -176,9 +173,7 @@ _CABLE_ROWS: tuple[Signature, ...] = (
         name="mlx5_module_unplugged",
         class_=FindingClass.NIC_LINK_DOWN,
         needle="Port module event: module",
-        pattern=re.compile(
-            _MLX5 + r"Port module event: module \d{1,3}, Cable (?P<d_cable>unplugged)"
-        ),
+        pattern=Pattern(_MLX5 + r"Port module event: module \d{1,3}, Cable (?P<d_cable>unplugged)"),
         sample="mlx5_core 0000:6a:00.0: Port module event: module 1, Cable unplugged",
         near_miss="mlx5_core 0000:6a:00.0: Port module event: module 1, Cable plugged",
         role=Role.WARNING,
@@ -189,7 +184,7 @@ _CABLE_ROWS: tuple[Signature, ...] = (
         name="mlx5_slot_power",
         class_=FindingClass.THERMAL_POWER,
         needle="insufficient power on the PCIe slot",
-        pattern=re.compile(
+        pattern=Pattern(
             _MLX5 + r"(?:[^\n]{0,60}?)(?P<error>Detected insufficient power on the PCIe slot"
             r"(?: \(\d{1,4}W\))?)"
         ),
@@ -205,7 +200,7 @@ _LINK_ROWS: tuple[Signature, ...] = (
         name="netdev_link",
         needle="Link down",
         further=("Link up", "Link Down", "Link Up", "Link is "),
-        pattern=re.compile(
+        pattern=Pattern(
             rf"\b(?:[a-z]\w{{1,20}} )?(?P<device>{_PCI}):? (?!Port)"
             rf"(?:(?P<interface>[\w.@-]{{1,24}}):? )?"
             r"(?:NIC )?Link (?:is )?(?P<d_state>[Uu]p|[Dd]own|UP|DOWN)\b"
@@ -218,7 +213,7 @@ _LINK_ROWS: tuple[Signature, ...] = (
         name="ib_port_link",
         needle="Link DOWN",
         further=("Link ACTIVE", "Link INIT", "Link ARMED", "link DOWN", "link ACTIVE"),
-        pattern=re.compile(
+        pattern=Pattern(
             rf"\bmlx\d_\w{{2,6}}:? (?P<device>{_PCI}|mlx\d_\d{{1,3}}): [^\n]{{0,60}}?Port:? "
             rf"\d{{1,3}} "
             r"[Ll]ink (?P<d_state>DOWN|ACTIVE|INIT|ARMED)\b"
@@ -230,7 +225,7 @@ _LINK_ROWS: tuple[Signature, ...] = (
     _link(
         name="bond_slave",
         needle="link status definitely",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?P<device>[\w.-]{1,24}): (?:\(slave (?P<interface>[\w.@-]{1,24})\): )?link status "
             r"definitely (?P<d_state>down|up)(?: for interface (?P<d_slave>[\w.@-]{1,24}))?"
         ),
@@ -241,7 +236,7 @@ _LINK_ROWS: tuple[Signature, ...] = (
     _link(
         name="link_ready",
         needle="link becomes ready",
-        pattern=re.compile(
+        pattern=Pattern(
             r"ADDRCONF\(NETDEV_CHANGE\): (?P<interface>[\w.@-]{1,24}): link becomes "
             r"(?P<d_state>ready)"
         ),
@@ -252,7 +247,7 @@ _LINK_ROWS: tuple[Signature, ...] = (
     _link(
         name="old_nic_link",
         needle="NIC Link is ",
-        pattern=re.compile(
+        pattern=Pattern(
             r"\b(?:igb|ixgbe|e1000e?|i40e|be2net|tg3|bnx2x?): ?(?P<interface>[\w.@-]{1,24}):? "
             r"NIC Link is (?P<d_state>Up|Down)"
         ),
@@ -264,7 +259,7 @@ _LINK_ROWS: tuple[Signature, ...] = (
         name="efa_registration",
         class_=FindingClass.OFI_MEMORY_REGISTRATION,
         needle="Failed to register mr",
-        pattern=re.compile(r"(?P<error>Failed to register mr) \[(?P<rc>-?\d{1,5})\]"),
+        pattern=Pattern(r"(?P<error>Failed to register mr) \[(?P<rc>-?\d{1,5})\]"),
         sample="infiniband rdmap16s27: Failed to register mr [-22]",
         near_miss="infiniband rdmap16s27: registered mr [22]",
         source="Linux drivers/infiniband/hw/efa",

@@ -1,11 +1,10 @@
 """Processes that the kernel killed, found stuck, or saw crash."""
 
-import re
 from functools import partial
 
 from ncdiag.model.finding import FindingClass
 from ncdiag.read.line import Line
-from ncdiag.read.signatures.row import OUTSIDE, Signature
+from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 
 _kernel = partial(Signature, levels=OUTSIDE, kind="kernel")
 _oom = partial(_kernel, class_=FindingClass.OOM_KILL, source="Linux mm/oom_kill.c")
@@ -29,7 +28,7 @@ _OOM_ROWS: tuple[Signature, ...] = (
     _oom(
         name="oom_constraint",
         needle="oom-kill:constraint=",
-        pattern=re.compile(
+        pattern=Pattern(
             r"oom-kill:constraint=(?P<constraint>[A-Z_]{1,40}),(?:(?!oom-kill:)[^\n]){0,4000}?"
             r"task=(?P<process>[^,\n]{1,64}),pid=(?P<pid>\d{1,10})"
         ),
@@ -41,7 +40,7 @@ _OOM_ROWS: tuple[Signature, ...] = (
         name="oom_killed",
         needle="Killed process ",
         further=("Kill process ",),
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?:Out of memory|Memory cgroup out of memory|Out of memory \([\w ]{1,40}\)): "
             r"Kill(?:ed)? process (?P<pid>\d{1,10})(?: \((?P<process>[^)\n]{1,64})\)|, UID "
             r"\d{1,10}, "
@@ -54,7 +53,7 @@ _OOM_ROWS: tuple[Signature, ...] = (
     _oom(
         name="oom_killed_old",
         needle="Killed process ",
-        pattern=re.compile(
+        pattern=Pattern(
             r"^(?!Out of|Memory cgroup)(?:[^\n]{0,60}\s)?Killed process (?P<pid>\d{1,10}) "
             r"\((?P<process>[^)\n]{1,64})\),? (?:total-vm|UID|vsz)"
         ),
@@ -65,7 +64,7 @@ _OOM_ROWS: tuple[Signature, ...] = (
     _oom(
         name="oom_reaper",
         needle="oom_reaper: reaped process",
-        pattern=re.compile(
+        pattern=Pattern(
             r"oom_reaper: reaped process (?P<pid>\d{1,10}) \((?P<process>[^)\n]{1,64})\)"
         ),
         sample="oom_reaper: reaped process 31337 (python3), now anon-rss:0kB, file-rss:0kB",
@@ -75,14 +74,14 @@ _OOM_ROWS: tuple[Signature, ...] = (
     _oom(
         name="oom_invoked",
         needle="invoked oom-killer",
-        pattern=re.compile(r"(?<![^\s:])(?P<d_invoker>[^\s:]{1,64}) invoked oom-killer: gfp_mask"),
+        pattern=Pattern(r"(?<![^\s:])(?P<d_invoker>[^\s:]{1,64}) invoked oom-killer: gfp_mask"),
         sample="python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
         near_miss="python3 raised its oom_score_adj",
     ),
     _oom(
         name="oom_limit",
         needle="killed as a result of limit of",
-        pattern=re.compile(r"Task in [^\n]{1,400} killed as a result of limit of "),
+        pattern=Pattern(r"Task in [^\n]{1,400} killed as a result of limit of "),
         sample="Task in /slurm/job_77/step_0 killed as a result of limit of /slurm/job_77",
         near_miss="Task in /slurm/job_77/step_0 started",
         versions="Linux before 4.19",
@@ -94,7 +93,7 @@ _STALL_ROWS: tuple[Signature, ...] = (
     _stall(
         name="blocked_task",
         needle="blocked for more than",
-        pattern=re.compile(
+        pattern=Pattern(
             r"task (?P<process>[^\n]{1,64}?):(?P<d_pid>\d{1,10}) blocked for more than "
             r"(?P<d_seconds>\d{1,8}) seconds"
         ),
@@ -104,7 +103,7 @@ _STALL_ROWS: tuple[Signature, ...] = (
     _stall(
         name="soft_lockup",
         needle="soft lockup - CPU#",
-        pattern=re.compile(
+        pattern=Pattern(
             r"soft lockup - CPU#(?P<d_cpu>\d{1,6}) stuck for (?P<d_seconds>\d{1,8})s! "
             r"\[(?P<process>[^\]\n]{1,64}):\d{1,10}\]"
         ),
@@ -114,9 +113,7 @@ _STALL_ROWS: tuple[Signature, ...] = (
     _stall(
         name="hard_lockup",
         needle="hard LOCKUP",
-        pattern=re.compile(
-            r"[Ww]atchdog[^\n]{0,20} detected hard LOCKUP on cpu (?P<d_cpu>\d{1,6})"
-        ),
+        pattern=Pattern(r"[Ww]atchdog[^\n]{0,20} detected hard LOCKUP on cpu (?P<d_cpu>\d{1,6})"),
         sample="NMI watchdog: Watchdog detected hard LOCKUP on cpu 17",
         near_miss="NMI watchdog: hard LOCKUP detector disabled",
     ),
@@ -124,7 +121,7 @@ _STALL_ROWS: tuple[Signature, ...] = (
         name="rcu_stall",
         needle="self-detected stall",
         further=("detected stalls", "expedited stalls"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"rcu_\w{1,20} (?:self-detected stall|detected stalls|detected expedited stalls) on"
         ),
         sample="rcu: INFO: rcu_preempt detected stalls on CPUs/tasks: { 12 }",
@@ -133,7 +130,7 @@ _STALL_ROWS: tuple[Signature, ...] = (
     _stall(
         name="kernel_panic",
         needle="Kernel panic - not syncing: ",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Kernel panic - not syncing: (?!Fatal (?:local )?[Mm]achine check|Fatal hardware|"
             r"Timeout: Not)(?P<d_reason>[^\n]{1,80})"
         ),
@@ -144,7 +141,7 @@ _STALL_ROWS: tuple[Signature, ...] = (
     _stall(
         name="uninterruptible",
         needle="uninterruptible sleep (D-state)",
-        pattern=re.compile(r"stuck in uninterruptible sleep \(D-state\)"),
+        pattern=Pattern(r"stuck in uninterruptible sleep \(D-state\)"),
         sample="worker process 4711 stuck in uninterruptible sleep (D-state), the host may need "
         "to be recycled",
         near_miss="0 processes in uninterruptible sleep (D-state)",
@@ -158,7 +155,7 @@ _CRASH_ROWS: tuple[Signature, ...] = (
     _crash(
         name="segfault",
         needle="segfault at ",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?<![^\s\[\]])(?P<d_process>[^\s\[\]]{1,64})\[(?P<d_pid>\d{1,10})\]: segfault at "
             r"[0-9a-f]{1,16} ip (?:[^\n]{0,120}? in (?P<d_library>[^\s\[]{1,120})\[)?"
         ),
@@ -169,7 +166,7 @@ _CRASH_ROWS: tuple[Signature, ...] = (
     _crash(
         name="trap",
         needle="traps: ",
-        pattern=re.compile(
+        pattern=Pattern(
             r"traps: (?P<d_process>[^\s\[\]]{1,64})\[(?P<d_pid>\d{1,10})\] "
             r"(?:trap )?(?P<d_trap>general protection|invalid opcode|divide error|stack segment|"
             r"bus error|int3)"

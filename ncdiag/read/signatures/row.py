@@ -18,6 +18,27 @@ LIBRARY = frozenset({"WARN", "INFO", "ABORT"})
 OUTSIDE = frozenset({None})
 
 
+class Pattern:
+    """A regular expression that is compiled when it is first needed.
+
+    Of hundreds a log needs a few, and compiling them all is what most of a start would go into.
+    """
+
+    __slots__ = ("search", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.search: Callable[[str], re.Match[str] | None] = self._first_search
+
+    def _first_search(self, line: str) -> re.Match[str] | None:
+        self.search = self.compiled().search
+        return self.search(line)
+
+    def compiled(self) -> re.Pattern[str]:
+        """The compiled expression."""
+        return re.compile(self.text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
     """One form of one message.
@@ -38,7 +59,7 @@ class Signature:
     name: str
     class_: FindingClass
     needle: str
-    pattern: re.Pattern[str]
+    pattern: Pattern
     sample: str
     near_miss: str
     source: str

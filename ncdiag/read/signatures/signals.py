@@ -1,11 +1,10 @@
 """Signals and their echoes: what shells, frameworks and agents say of a process's end."""
 
-import re
 from functools import partial
 
 from ncdiag.model.finding import FindingClass
 from ncdiag.read.line import Line
-from ncdiag.read.signatures.row import OUTSIDE, Signature
+from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 
 SIGNAL_WORDS = (
     r"Segmentation fault|Bus error|Illegal instruction|Floating point exception|"
@@ -27,7 +26,7 @@ ROWS: tuple[Signature, ...] = (
     _terminated(
         name="main_process_sigterm",
         needle="Main process received SIGTERM",
-        pattern=re.compile(r"Main process received (?P<signal>SIGTERM)"),
+        pattern=Pattern(r"Main process received (?P<signal>SIGTERM)"),
         sample="Main process received SIGTERM, exiting",
         near_miss="Main process received SIGHUP",
         source="torch.distributed.launch of torch 1.7 to 1.8",
@@ -35,7 +34,7 @@ ROWS: tuple[Signature, ...] = (
     _terminated(
         name="killing_subprocess",
         needle="Killing subprocess ",
-        pattern=re.compile(r"(?:^|\] )\W{0,8}Killing subprocess \d{1,10}\s*$"),
+        pattern=Pattern(r"(?:^|\] )\W{0,8}Killing subprocess \d{1,10}\s*$"),
         sample="Killing subprocess 4711",
         near_miss="Killing subprocess pool",
         source="torch.distributed.launch, deepspeed.launcher",
@@ -43,7 +42,7 @@ ROWS: tuple[Signature, ...] = (
     _terminated(
         name="elastic_signal",
         needle="closing signal",
-        pattern=re.compile(r"Sending process \d{1,10} closing signal (?P<signal>\w{1,16})"),
+        pattern=Pattern(r"Sending process \d{1,10} closing signal (?P<signal>\w{1,16})"),
         sample="Sending process 4711 closing signal SIGTERM",
         near_miss="closing signal handlers",
         source="torch elastic multiprocessing/api.py",
@@ -52,7 +51,7 @@ ROWS: tuple[Signature, ...] = (
     _terminated(
         name="elastic_death_signal",
         needle="death signal",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Received (?:Signals\.)?(?P<signal>\w{1,16}|\d{1,3}) death signal, shutting down "
             r"workers"
         ),
@@ -64,7 +63,7 @@ ROWS: tuple[Signature, ...] = (
     _terminated(
         name="elastic_signal_exception",
         needle="SignalException: Process",
-        pattern=re.compile(
+        pattern=Pattern(
             r"SignalException: Process \d{1,10} got signal: (?P<signal>(?!2\b)"
             r"\d{1,3})"
         ),
@@ -79,7 +78,7 @@ ROWS: tuple[Signature, ...] = (
         name="received_signal",
         needle="eceived signal",
         further=("eceived SIGTERM", "eceived Signal"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"\b[Rr]eceived (?:[Ss]ignal:? )?(?P<signal>15|SIGTERM)\b(?! handler)"
             r"(?![^\n]{0,80}death signal)"
         ),
@@ -91,7 +90,7 @@ ROWS: tuple[Signature, ...] = (
     _terminated(
         name="shell_terminated",
         needle="Terminated",
-        pattern=re.compile(r"(?:^|line \d{1,7}: {1,4}\d{1,10} )Terminated(?:\s*$|\s{2,}\S)"),
+        pattern=Pattern(r"(?:^|line \d{1,7}: {1,4}\d{1,10} )Terminated(?:\s*$|\s{2,}\S)"),
         sample="/var/spool/slurmd/job8812/slurm_script: line 31: 4711 Terminated              "
         "python train.py",
         near_miss="Terminated sentences are kept.",
@@ -102,7 +101,7 @@ ROWS: tuple[Signature, ...] = (
         name="shell_killed",
         class_=FindingClass.PROCESS_DIED,
         needle="Killed",
-        pattern=re.compile(r"(?:^|line \d{1,7}: {1,4}(?P<pid>\d{1,10}) )Killed(?:\s*$|\s{2,}\S)"),
+        pattern=Pattern(r"(?:^|line \d{1,7}: {1,4}(?P<pid>\d{1,10}) )Killed(?:\s*$|\s{2,}\S)"),
         sample="./run.sh: line 31: 4711 Killed                  python train.py",
         near_miss="Killed by the author in chapter 3",
         source="bash",
@@ -112,7 +111,7 @@ ROWS: tuple[Signature, ...] = (
         name="shell_crash",
         class_=FindingClass.PROCESS_CRASH,
         needle="(core dumped)",
-        pattern=re.compile(
+        pattern=Pattern(
             rf"^(?!srun: )[^\n]{{0,200}}?(?P<signal>{SIGNAL_WORDS}) {{1,24}}\(core dumped\)"
         ),
         sample="./run.sh: line 31: 4711 Segmentation fault      (core dumped) python train.py",
@@ -123,7 +122,7 @@ ROWS: tuple[Signature, ...] = (
         name="shell_aborted",
         class_=FindingClass.COMM_ABORTED,
         needle="Aborted",
-        pattern=re.compile(r"^(?!srun: )[^\n]{0,120}?\bAborted {1,24}\(core dumped\)"),
+        pattern=Pattern(r"^(?!srun: )[^\n]{0,120}?\bAborted {1,24}\(core dumped\)"),
         sample="./run.sh: line 31: 4711 Aborted                 (core dumped) python train.py",
         near_miss="Aborted the upload",
         source="bash",
@@ -132,7 +131,7 @@ ROWS: tuple[Signature, ...] = (
     _cancelled(
         name="keyboard_interrupt",
         needle="KeyboardInterrupt",
-        pattern=re.compile(
+        pattern=Pattern(
             r"^(?:\s{0,8}|[^\n]{0,40}\] ?)(?P<reason>KeyboardInterrupt)(?::[^\n]*|"
             r"\s*)$"
         ),
@@ -144,7 +143,7 @@ ROWS: tuple[Signature, ...] = (
         name="interrupted",
         needle="Ctrl-C",
         further=("got signal: 2", "aborted by the user", "srun: interrupt"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?:sending Ctrl-C to (?:StepId=|job )|Process \d{1,10} got signal: 2\b|"
             r"Ctrl-C caught|aborted by the user|srun: interrupt \(one more)"
         ),

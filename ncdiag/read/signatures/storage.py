@@ -1,10 +1,9 @@
 """Disks, file systems, heat and power."""
 
-import re
 from functools import partial
 
 from ncdiag.model.finding import FindingClass, Role, Severity
-from ncdiag.read.signatures.row import OUTSIDE, Signature
+from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 
 _DISK = {"d_scope": "disk"}
 _SHARED = {"d_scope": "shared"}
@@ -18,7 +17,7 @@ _DISK_ROWS: tuple[Signature, ...] = (
     _disk(
         name="block_io",
         needle="error, dev ",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?P<error>(?:I/O|critical (?:medium|target|space allocation|nexus)) error), dev "
             r"(?P<device>[\w/-]{1,40}), sector \d{1,20}"
         ),
@@ -30,7 +29,7 @@ _DISK_ROWS: tuple[Signature, ...] = (
     _disk(
         name="buffer_io",
         needle="Buffer I/O error",
-        pattern=re.compile(r"(?P<error>Buffer I/O error) on dev(?:ice)? (?P<device>[\w/-]{1,40}),"),
+        pattern=Pattern(r"(?P<error>Buffer I/O error) on dev(?:ice)? (?P<device>[\w/-]{1,40}),"),
         sample="Buffer I/O error on dev sdb1, logical block 4096, lost async page write",
         near_miss="Buffer I/O error counters reset",
         source="Linux fs/buffer.c",
@@ -38,7 +37,7 @@ _DISK_ROWS: tuple[Signature, ...] = (
     _nvme(
         name="nvme_timeout",
         needle="nvme nvme",
-        pattern=re.compile(
+        pattern=Pattern(
             r"nvme (?P<device>nvme\d{1,4}): I/O (?:tag )?\d{1,6}[^\n]{0,60}? QID \d{1,5} "
             r"(?P<error>timeout), (?:aborting|reset controller|completion polled)"
         ),
@@ -50,16 +49,14 @@ _DISK_ROWS: tuple[Signature, ...] = (
     _nvme(
         name="nvme_down",
         needle="controller is down; will reset",
-        pattern=re.compile(
-            r"nvme (?P<device>nvme\d{1,4}): (?P<error>controller is down); will reset"
-        ),
+        pattern=Pattern(r"nvme (?P<device>nvme\d{1,4}): (?P<error>controller is down); will reset"),
         sample="nvme nvme2: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10",
         near_miss="nvme nvme2: controller is up",
     ),
     _nvme(
         name="nvme_gone",
         needle="nvme nvme",
-        pattern=re.compile(
+        pattern=Pattern(
             r"nvme (?P<device>nvme\d{1,4}): (?P<error>Device not ready; aborting \w{1,20}|"
             r"Removing after probe failure|Disabling device after reset failure|"
             r"failed to set APST|Abort status: 0x[1-9a-f]\w{0,4}|Device shutdown incomplete)"
@@ -70,7 +67,7 @@ _DISK_ROWS: tuple[Signature, ...] = (
     _nvme(
         name="nvme_media",
         needle=" (sct 0x",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?P<device>nvme\d{1,4}(?:n\d{1,4})?): \w{1,20}\(0x[0-9a-f]{1,2}\)[^\n]{0,80}?, "
             r"(?P<error>[A-Z][\w /-]{1,60}) \(sct 0x2 "
         ),
@@ -83,7 +80,7 @@ _DISK_ROWS: tuple[Signature, ...] = (
     _disk(
         name="scsi_medium",
         needle="Sense Key : ",
-        pattern=re.compile(
+        pattern=Pattern(
             r"sd [\d:]{5,20}: \[(?P<device>sd\w{1,4})\][^\n]{0,40} Sense Key : "
             r"(?P<error>Medium Error|Hardware Error)"
         ),
@@ -94,7 +91,7 @@ _DISK_ROWS: tuple[Signature, ...] = (
     _disk(
         name="raid_disk",
         needle="Disk failure on ",
-        pattern=re.compile(r"md[^\n]{0,40}?: (?P<error>Disk failure) on (?P<device>[\w/-]{1,40}),"),
+        pattern=Pattern(r"md[^\n]{0,40}?: (?P<error>Disk failure) on (?P<device>[\w/-]{1,40}),"),
         sample="md/raid1:md127: Disk failure on nvme3n1p2, disabling device.",
         near_miss="md/raid1:md127: active with 2 out of 2 mirrors",
         source="Linux drivers/md",
@@ -102,7 +99,7 @@ _DISK_ROWS: tuple[Signature, ...] = (
     _disk(
         name="ext4_error",
         needle="EXT4-fs error",
-        pattern=re.compile(r"(?P<error>EXT4-fs error) \(device (?P<device>[\w/-]{1,40})\): "),
+        pattern=Pattern(r"(?P<error>EXT4-fs error) \(device (?P<device>[\w/-]{1,40})\): "),
         sample="EXT4-fs error (device dm-3): ext4_find_entry:1463: inode #2: comm python3: "
         "reading directory lblock 0",
         near_miss="EXT4-fs (dm-3): errors=remount-ro",
@@ -111,7 +108,7 @@ _DISK_ROWS: tuple[Signature, ...] = (
     _disk(
         name="ext4_stopped",
         needle="EXT4-fs (",
-        pattern=re.compile(
+        pattern=Pattern(
             r"EXT4-fs \((?P<device>[\w/-]{1,40})\): (?P<error>Remounting filesystem read-only|"
             r"Delayed block allocation failed|failed to convert unwritten extents|"
             r"I/O error while writing superblock|shut down requested)"
@@ -123,7 +120,7 @@ _DISK_ROWS: tuple[Signature, ...] = (
     _disk(
         name="xfs",
         needle="XFS (",
-        pattern=re.compile(
+        pattern=Pattern(
             r"XFS \((?P<device>[\w/-]{1,40})\): (?P<error>[^\n]{0,60}?(?:metadata I/O error|"
             r"has been shut down|Shutting down filesystem|log I/O error|Corruption of in-memory "
             r"data|"
@@ -139,7 +136,7 @@ _SHARED_ROWS: tuple[Signature, ...] = (
     _shared(
         name="nfs_silent",
         needle="not responding",
-        pattern=re.compile(
+        pattern=Pattern(
             r"nfs: server (?P<device>[^\s,]{1,128}) (?P<error>not responding), (?P<d_end>still "
             r"trying|"
             r"timed out)"
@@ -151,7 +148,7 @@ _SHARED_ROWS: tuple[Signature, ...] = (
     _shared(
         name="lustre_evicted",
         needle="was evicted by",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?<!\S)(?P<device>\S{1,128}): This client (?P<error>was evicted) by "
             r"(?P<d_server>[^\s;]{1,128})"
         ),
@@ -163,7 +160,7 @@ _SHARED_ROWS: tuple[Signature, ...] = (
     _shared(
         name="lustre_lost",
         needle="was lost",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Lustre: (?P<device>\S{1,128}): (?P<error>Connection to \S{1,128} \(at \S{1,128}\) "
             r"was "
             r"lost)"
@@ -178,7 +175,7 @@ _SHARED_ROWS: tuple[Signature, ...] = (
     _shared(
         name="lustre_failed",
         needle="LustreError: ",
-        pattern=re.compile(
+        pattern=Pattern(
             r"LustreError: (?:(?!LustreError)[^\n]){0,200}?(?<![\w-])(?P<device>[\w-]{1,64}): "
             r"operation \w{1,40} to node "
             r"\S{1,128} "
@@ -194,7 +191,7 @@ _SHARED_ROWS: tuple[Signature, ...] = (
         name="stale_handle",
         needle="Stale file handle",
         further=("Stale NFS file handle",),
-        pattern=re.compile(r"(?P<error>Stale (?:NFS )?file handle)"),
+        pattern=Pattern(r"(?P<error>Stale (?:NFS )?file handle)"),
         sample="cp: cannot stat '/scratch/ckpt/step_400.pt': Stale file handle",
         near_miss="stale file handles are retried",
         source="strerror(ESTALE)",
@@ -207,7 +204,7 @@ _ERRNO_ROWS: tuple[Signature, ...] = (
     _storage(
         name="no_space",
         needle="No space left on device",
-        pattern=re.compile(
+        pattern=Pattern(
             r"^(?![^\n]{0,4000}?(?:/dev/shm|shared memory|</torch_|shm_open|NCCL))[^\n]{0,4000}?"
             r"(?P<error>No space left on device)"
         ),
@@ -220,7 +217,7 @@ _ERRNO_ROWS: tuple[Signature, ...] = (
     _storage(
         name="input_output",
         needle="Input/output error",
-        pattern=re.compile(r"(?P<error>Input/output error)(?!s)"),
+        pattern=Pattern(r"(?P<error>Input/output error)(?!s)"),
         sample="OSError: [Errno 5] Input/output error: '/data/shard_0017.tar'",
         near_miss="Input/output errors are retried",
         source="strerror(EIO)",
@@ -229,7 +226,7 @@ _ERRNO_ROWS: tuple[Signature, ...] = (
     _storage(
         name="read_only",
         needle="Read-only file system",
-        pattern=re.compile(r"(?P<error>Read-only file system)"),
+        pattern=Pattern(r"(?P<error>Read-only file system)"),
         sample="OSError: [Errno 30] Read-only file system: '/var/ckpt/step_400.pt'",
         near_miss="read-only file systems: 3",
         source="strerror(EROFS)",
@@ -241,7 +238,7 @@ _HEAT_ROWS: tuple[Signature, ...] = (
     _heat(
         name="cpu_throttled",
         needle="temperature above threshold",
-        pattern=re.compile(r"CPU\d{1,6}: (?P<error>(?:Core|Package) temperature above threshold)"),
+        pattern=Pattern(r"CPU\d{1,6}: (?P<error>(?:Core|Package) temperature above threshold)"),
         sample="mce: CPU57: Package temperature above threshold, cpu clock throttled (total "
         "events = 9)",
         near_miss="mce: CPU57: Package temperature/speed normal",
@@ -251,7 +248,7 @@ _HEAT_ROWS: tuple[Signature, ...] = (
     _heat(
         name="critical_temperature",
         needle="critical temperature reached",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?<![\w-])(?P<device>[\w-]{1,40}): (?P<error>critical temperature reached)"
         ),
         sample="thermal thermal_zone3: critical temperature reached (108 C), shutting down",
@@ -263,7 +260,7 @@ _HEAT_ROWS: tuple[Signature, ...] = (
     _heat(
         name="gpu_slowdown",
         needle="Slowdown",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?P<error>HW (?:Thermal |Power Brake )?Slowdown|SW Thermal Slowdown)\s{0,40}"
             r"(?:: ?Active\b|is (?:engaged|active|detected)|detected|active\b)"
         ),
@@ -275,7 +272,7 @@ _HEAT_ROWS: tuple[Signature, ...] = (
         name="gpu_throttled",
         needle="hrottl",
         further=("thermal violation", "ower brake", "ower Brake"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?i)\bGPU(?:(?!GPU)[^\n]){0,80}?(?P<error>thermal(?:ly)? "
             r"(?:throttl(?:ing|ed)|violation)|throttled due to "
             r"(?:thermal|power|temperature)[\w ]{0,20}|power brake)"
@@ -294,7 +291,7 @@ _HEAT_ROWS: tuple[Signature, ...] = (
             "edundancy lost",
             "redictive failure",
         ),
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?i)\b(?P<device>power supply(?: ?#?0?x?[0-9a-f]{1,4})?|PSU ?#?\d{0,2})\b[^\n]{0,60}?"
             r"(?P<error>AC lost|failure detected|input lost|power supply failed|redundancy lost|"
             r"predictive failure)"

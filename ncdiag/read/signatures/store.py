@@ -5,7 +5,7 @@ from functools import partial
 
 from ncdiag.model.finding import FindingClass, Role, Severity
 from ncdiag.read.line import Line
-from ncdiag.read.signatures.row import OUTSIDE, Signature
+from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 
 _TCPSTORE = "torch TCPStore.cpp and socket.cpp"
 _ERRNO = r"\(errno: (?P<d_errno>\d{1,4}) - (?P<error>[^)\n]{1,80})\)"
@@ -58,7 +58,7 @@ _CONNECT_ROWS: tuple[Signature, ...] = (
     _store(
         name="store_connect",
         needle="client socket has failed to connect to",
-        pattern=re.compile(rf"client socket has failed to connect to {_PEER} {_ERRNO}"),
+        pattern=Pattern(rf"client socket has failed to connect to {_PEER} {_ERRNO}"),
         sample="[c10d] The client socket has failed to connect to [node12]:29511 (errno: 113 - "
         "No route to host).",
         near_miss="[c10d] The client socket has failed to connect to [::1]:29511 (errno: 97 - "
@@ -69,7 +69,7 @@ _CONNECT_ROWS: tuple[Signature, ...] = (
         name="store_address_family",
         needle="client socket has failed",
         further=("client socket cannot be initialized",),
-        pattern=re.compile(
+        pattern=Pattern(
             r"client socket (?:has failed to connect|cannot be initialized to connect) to "
             rf"{_PEER} {_ERRNO}"
         ),
@@ -84,7 +84,7 @@ _CONNECT_ROWS: tuple[Signature, ...] = (
     _store(
         name="store_unreachable",
         needle="any network address of (",
-        pattern=re.compile(
+        pattern=Pattern(
             rf"(?P<error>client socket has failed to connect) to any network address of {_PAIR}"
         ),
         sample="[c10d] The client socket has failed to connect to any network address of "
@@ -95,7 +95,7 @@ _CONNECT_ROWS: tuple[Signature, ...] = (
     _store(
         name="store_connect_timeout",
         needle="client socket has timed out after",
-        pattern=re.compile(
+        pattern=Pattern(
             r"client socket has (?P<error>timed out) after (?P<d_after>\d{1,12} ?\w{1,7}) while "
             r"trying "
             rf"to connect to (?:{_PAIR}|{_PLAIN_PEER})"
@@ -107,7 +107,7 @@ _CONNECT_ROWS: tuple[Signature, ...] = (
     _store(
         name="store_validate",
         needle="TCP client failed to connect/validate to host",
-        pattern=re.compile(
+        pattern=Pattern(
             r"TCP client failed to connect/validate to host (?P<peer>[^\s]{1,256}):\d{1,5} - "
             r"(?P<error>timed out) "
         ),
@@ -120,7 +120,7 @@ _CONNECT_ROWS: tuple[Signature, ...] = (
     _store(
         name="store_validate_again",
         needle="TCP client failed to connect/validate to host",
-        pattern=re.compile(
+        pattern=Pattern(
             r"TCP client failed to connect/validate to host (?P<peer>[^\s]{1,256}):\d{1,5} - "
             r"retrying"
         ),
@@ -136,7 +136,7 @@ _CONNECT_ROWS: tuple[Signature, ...] = (
         name="store_listen",
         class_=FindingClass.BOOTSTRAP_BIND_FAILED,
         needle="server socket has failed to",
-        pattern=re.compile(
+        pattern=Pattern(
             r"server socket has failed to (?:listen on any local network address|bind to "
             r"(?P<address>\S{1,256}))\.?[^\n]{0,600}?"
             r"(?:errno: (?P<d_errno>\d{1,4}) - |message: )(?P<error>[Aa]ddress already in use|"
@@ -154,7 +154,7 @@ _LOSS_ROWS: tuple[Signature, ...] = (
     _store(
         name="store_lost",
         needle=" failed on SocketImpl(",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?:recv\w{1,12}|send\w{1,12}|wait\w{0,12}) failed on SocketImpl\([^()\n]{0,300}?"
             r"remote=\[(?P<peer>[^\]\n]{1,256})\]:\d{1,5}\): (?P<error>[^\n.]{1,80})"
         ),
@@ -168,7 +168,7 @@ _LOSS_ROWS: tuple[Signature, ...] = (
     _store(
         name="store_flag",
         needle="flag on TCPStore",
-        pattern=re.compile(
+        pattern=Pattern(
             r"Failed to check the \"should dump\" flag on TCPStore"
             r"(?:[^\n]{0,120}?with error: (?P<error>[^\n.]{1,80}))?"
         ),
@@ -183,7 +183,7 @@ _LOSS_ROWS: tuple[Signature, ...] = (
     _store(
         name="store_get",
         needle="got error: ",
-        pattern=re.compile(
+        pattern=Pattern(
             r"retrieving ncclUniqueId from \[(?P<d_from>\d{1,7})\][^\n]{0,200}? got error: "
             r"(?P<error>[^\n.,]{1,80})"
         ),
@@ -195,7 +195,7 @@ _LOSS_ROWS: tuple[Signature, ...] = (
     _store(
         name="store_wait",
         needle="wait timeout after",
-        pattern=re.compile(
+        pattern=Pattern(
             r"^(?![^\n]{0,400}retrieving ncclUniqueId)[^\n]{0,400}?"
             r"(?P<error>wait timeout) after (?P<d_after>\d{1,12} ?ms), keys?: "
             r"(?P<d_key>[^\s,]{1,200})"
@@ -206,7 +206,7 @@ _LOSS_ROWS: tuple[Signature, ...] = (
     _store(
         name="store_connect_old",
         needle="connect() timed out",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?P<error>connect\(\) timed out)\. Original timeout was (?P<d_after>\d{1,12}) ms"
         ),
         sample="RuntimeError: connect() timed out. Original timeout was 900000 ms.",
@@ -216,7 +216,7 @@ _LOSS_ROWS: tuple[Signature, ...] = (
     _store(
         name="store_socket_timeout",
         needle="Socket Timeout",
-        pattern=re.compile(
+        pattern=Pattern(
             r"^(?:[\w.]{0,80}(?:Error|Exception): |\s{0,8}what\(\): {1,4})?(?P<error>Socket "
             r"Timeout)\s*$"
         ),
@@ -227,7 +227,7 @@ _LOSS_ROWS: tuple[Signature, ...] = (
     _store(
         name="store_clients",
         needle="waiting for clients",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?P<error>Timed out) after (?P<d_seconds>\d{1,10}) seconds waiting for clients\. "
             r"(?P<d_joined>\d{1,7})/(?P<d_expected>\d{1,7}) clients joined"
         ),
@@ -241,7 +241,7 @@ _RENDEZVOUS_ROWS: tuple[Signature, ...] = (
     _rendezvous(
         name="rendezvous_error",
         needle="Rendezvous",
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?:^|[\s.])(?P<error>Rendezvous(?:Timeout|Connection|Closed|State)?Error)(?:: |\s*$)"
         ),
         sample="torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The "
@@ -251,7 +251,7 @@ _RENDEZVOUS_ROWS: tuple[Signature, ...] = (
     _rendezvous(
         name="rendezvous_heartbeat",
         needle="has failed to send a keep-alive heartbeat",
-        pattern=re.compile(
+        pattern=Pattern(
             r"The node '(?P<d_node>[^'\n]{1,300})' has failed to send a keep-alive heartbeat to "
             r"the "
             r"rendezvous '[^'\n]{0,200}' due to an error of type (?P<error>\w{1,80})"
@@ -264,7 +264,7 @@ _RENDEZVOUS_ROWS: tuple[Signature, ...] = (
     _rendezvous(
         name="rendezvous_shutdown",
         needle="has failed to shutdown the rendezvous",
-        pattern=re.compile(
+        pattern=Pattern(
             r"The node '(?P<d_node>[^'\n]{1,300})' has failed to shutdown the rendezvous "
             r"'[^'\n]{0,200}' due to an error of type (?P<error>\w{1,80})"
         ),

@@ -1,11 +1,10 @@
 """Errors of NVSwitches: SXid records of the kernel, and what the fabric manager says of them."""
 
-import re
 from functools import partial
 
 from ncdiag.model.finding import FindingClass, Role, Severity
 from ncdiag.read.line import Line
-from ncdiag.read.signatures.row import OUTSIDE, Signature
+from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 
 _GUIDE = (
     "NVIDIA Fabric Manager user guide, lists of SXids; nvswitch driver of open-gpu-kernel-modules"
@@ -64,7 +63,7 @@ ROWS: tuple[Signature, ...] = (
     _kernel(
         name="sxid_fatal",
         class_=FindingClass.NVSWITCH_FATAL,
-        pattern=re.compile(_HEAD + "(?:Always )?Fatal," + _PORT),
+        pattern=Pattern(_HEAD + "(?:Always )?Fatal," + _PORT),
         sample="nvidia-nvswitch1: SXid (PCI:0000:c4:00.0): 20034, Fatal, Link 11 LTSSM Fault Up",
         near_miss="nvidia-nvswitch1: SXid (PCI:0000:c4:00.0): 20034, Non-fatal, Link 11 LTSSM "
         "Fault",
@@ -73,7 +72,7 @@ ROWS: tuple[Signature, ...] = (
     _kernel(
         name="sxid_nonfatal",
         class_=FindingClass.NVSWITCH_NONFATAL,
-        pattern=re.compile(_HEAD + "Non-[fF]atal," + _PORT),
+        pattern=Pattern(_HEAD + "Non-[fF]atal," + _PORT),
         sample="nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20001, Non-fatal, Link 07 TX Replay "
         "Error",
         near_miss="nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20001, Fatal, Link 07 TX Replay "
@@ -82,7 +81,7 @@ ROWS: tuple[Signature, ...] = (
     _kernel(
         name="sxid_fatal_by_number",
         class_=FindingClass.NVSWITCH_FATAL,
-        pattern=re.compile(_HEAD + _FIRST + "(?!(?:Always |Non-)?[Ff]atal,)" + _PORT),
+        pattern=Pattern(_HEAD + _FIRST + "(?!(?:Always |Non-)?[Ff]atal,)" + _PORT),
         sample="nvidia-nvswitch2: SXid (PCI:0000:c5:00.0): 23003, RESET_REQUIRED",
         near_miss="nvidia-nvswitch2: SXid (PCI:0000:c5:00.0): 23003, Severity 5 Engine instance 00",
         versions="drivers that do not print the severity",
@@ -91,7 +90,7 @@ ROWS: tuple[Signature, ...] = (
     _kernel(
         name="sxid_nonfatal_by_number",
         class_=FindingClass.NVSWITCH_NONFATAL,
-        pattern=re.compile(_HEAD + _FIRST + "(?!(?:Always |Non-)?[Ff]atal,)" + _PORT),
+        pattern=Pattern(_HEAD + _FIRST + "(?!(?:Always |Non-)?[Ff]atal,)" + _PORT),
         sample="nvidia-nvswitch2: SXid (PCI:0000:c5:00.0): 20009, Link 21 RX Short Error Rate",
         near_miss="nvidia-nvswitch2: SXid (PCI:0000:c5:00.0): 20009, Data {0x00000000, 0x00000001}",
         versions="drivers that do not print the severity",
@@ -101,7 +100,7 @@ ROWS: tuple[Signature, ...] = (
         name="manager_fatal",
         class_=FindingClass.NVSWITCH_FATAL,
         needle="detected NVSwitch fatal error",
-        pattern=re.compile("detected NVSwitch fatal error" + _MANAGER),
+        pattern=Pattern("detected NVSwitch fatal error" + _MANAGER),
         sample="[ERROR] [tid 311] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci "
         "bus id 00000000:C4:00.0 physical id 1 port 11",
         near_miss="[ERROR] [tid 311] detected NVSwitch non-fatal error 20001 on fid 0 on "
@@ -112,7 +111,7 @@ ROWS: tuple[Signature, ...] = (
         name="manager_nonfatal",
         class_=FindingClass.NVSWITCH_NONFATAL,
         needle="detected NVSwitch non-fatal error",
-        pattern=re.compile("detected NVSwitch non-fatal error" + _MANAGER),
+        pattern=Pattern("detected NVSwitch non-fatal error" + _MANAGER),
         sample="nv-fabricmanager[977]: detected NVSwitch non-fatal error 22013 on NodeId 0 on "
         "NVSwitch pci bus id 00000000:0A:00.0 physical id 2 port 40",
         near_miss="nv-fabricmanager[977]: detected NVSwitch fatal error 22012 on NodeId 0",
@@ -121,7 +120,7 @@ ROWS: tuple[Signature, ...] = (
         name="manager_no_topology",
         class_=FindingClass.NVSWITCH_FATAL,
         needle="detected number of NVSwitches don't match",
-        pattern=re.compile("detected number of NVSwitches don't match"),
+        pattern=Pattern("detected number of NVSwitches don't match"),
         sample="[ERROR] [tid 42] detected number of NVSwitches don't match with any supported "
         "system topology, aborting fabric manager",
         near_miss="[INFO] [tid 42] detected number of NVSwitches 6",
@@ -131,7 +130,7 @@ ROWS: tuple[Signature, ...] = (
         class_=FindingClass.NVLINK_ERROR,
         needle="raining failed",
         further=("failed to train", "training failure"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?i)\b(?:nvlink|trunk|access|nvswitch)"
             r"(?:(?!nvlink|trunk|access|nvswitch)[^\n]){0,200}?"
             r"(?:training failed|failed to train|training failure)"
@@ -145,7 +144,7 @@ ROWS: tuple[Signature, ...] = (
         name="manager_team",
         class_=FindingClass.NVLS_MULTICAST_FAILED,
         needle="failed to find the GPU handle",
-        pattern=re.compile(r"failed to find the GPU handle \d{1,20} in the multicast team"),
+        pattern=Pattern(r"failed to find the GPU handle \d{1,20} in the multicast team"),
         sample="[ERROR] [tid 230] failed to find the GPU handle 1234567890123456789 in the "
         "multicast team request setup 987654321.",
         near_miss="[INFO] [tid 230] successfully setup multicast team for request id 987654321.",
@@ -155,7 +154,7 @@ ROWS: tuple[Signature, ...] = (
         class_=FindingClass.NVLINK_ERROR,
         needle="access NVLink connection failure",
         further=("trunk NVLink connection failure", "Trunk port failure detected"),
-        pattern=re.compile(
+        pattern=Pattern(
             r"(?:access|trunk) NVLink connection failure|Trunk port failure detected"
             r"(?:[^\n]{0,160}?\bport number (?P<link>\d{1,4}))?"
         ),

@@ -6,7 +6,7 @@ from typing import Any
 
 from ncdiag.model.finding import Severity
 from ncdiag.read.line import Line
-from ncdiag.read.signatures.row import OUTSIDE, Signature
+from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 from ncdiag.read.signatures.xid_catalogue import (
     APPLICATION,
     BUS,
@@ -59,7 +59,7 @@ def _row(kind: Kind, numbers: str, rest: str = "", **columns: Any) -> Signature:
         role=kind.role,
         severity=columns.pop("severity", kind.severity),
         needle=_NEEDLE,
-        pattern=re.compile(f"{_HEAD}(?P<xid>{numbers})(?!\\d){_PROCESS}{rest}"),
+        pattern=Pattern(f"{_HEAD}(?P<xid>{numbers})(?!\\d){_PROCESS}{rest}"),
         source=SOURCE,
         levels=OUTSIDE,
         refine=_known,
