@@ -12,8 +12,8 @@ from ncdiag.model.finding import FindingClass
 from ncdiag.model.log import NOBODY, Event, Place
 from ncdiag.read.events import NAMELESS, EventLog
 from ncdiag.read.line import Line
-from ncdiag.read.plain import PlainLine, Voice
-from ncdiag.read.signatures.reader import match
+from ncdiag.read.plain import PlainLine
+from ncdiag.read.signatures.reader import applies, match
 from ncdiag.read.signatures.row import Signature
 
 # In warnings these say no more than that their process lives, or where in the source it is.
@@ -25,7 +25,7 @@ _MUTED_AFTER = 100
 
 _NUMBERS = re.compile(r"\d+")
 # What differs between lines that say alike: numbers, and the letters of pointers and addresses.
-VARIABLE = b"0123456789abcdef"
+_VARIABLE = b"0123456789abcdef"
 _LARGE = re.compile(rb"\d+\.\d+\.\d+\.\d+|[0-9a-f]{4,}")
 # The library begins its lines with host:pid:thread.
 _PREFIX_COLONS = 2
@@ -53,13 +53,6 @@ def _accepts(row: Signature, found: re.Match[str], plain: PlainLine) -> bool:
         return True
     values = {name: value for name, value in found.groupdict().items() if value}
     return row.refine({**values, **row.constants}, plain.line("", 0)) is not None
-
-
-def _applies(row: Signature, voice: Voice) -> bool:
-    """Whether the signature is meant for lines of this level and place in the source."""
-    if voice.level not in row.levels:
-        return False
-    return not row.location or bool(voice.location and row.location.search(voice.location))
 
 
 def _may_be(row: Signature, line: Line) -> bool:
@@ -170,7 +163,7 @@ class Recall:
         voices: set[bytes] | None = None,
     ) -> None:
         """Let a line that was counted stand for those of its shape, once nothing more is kept."""
-        alike = raw.translate(None, VARIABLE)
+        alike = raw.translate(None, _VARIABLE)
         mute = self._shaped(alike)
         finer = mute is not None and mute.finer
         if finer:
@@ -199,7 +192,7 @@ class Recall:
 
     def skips(self, raw: bytes) -> bool:
         """Whether the line need not be looked at; it is counted then."""
-        mute = self.muted.get(raw.translate(None, VARIABLE))
+        mute = self.muted.get(raw.translate(None, _VARIABLE))
         if mute is None:
             return False
         if mute.finer:
@@ -325,7 +318,7 @@ class Recall:
         seen: list[FindingClass] = []
         tallies = []
         for row in rows:
-            if row.class_ in seen or not _applies(row, plain.voice):
+            if row.class_ in seen or not applies(row, plain.voice.level, plain.voice.location):
                 continue
             found = row.pattern.search(plain.body)
             if not found:

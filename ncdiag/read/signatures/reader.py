@@ -50,11 +50,16 @@ class SignatureReader:
         evidence.events.extend(self.events.all())
 
 
+def applies(row: Signature, level: str | None, location: str | None) -> bool:
+    """Whether the signature is meant for lines of this level and place in the source."""
+    if level not in row.levels:
+        return False
+    return not row.location or bool(location and row.location.search(location))
+
+
 def match(row: Signature, line: Line) -> Event | None:
     """The event that ``line`` is by ``row``, if it is one."""
-    if line.level not in row.levels:
-        return None
-    if row.location and not (line.location and row.location.search(line.location)):
+    if not applies(row, line.level, line.location):
         return None
     found = row.pattern.search(line.text)
     if not found:
