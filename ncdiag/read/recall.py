@@ -17,7 +17,8 @@ from ncdiag.read.signatures.reader import applies, match
 from ncdiag.read.signatures.row import Signature
 
 # In warnings these say no more than that their process lives, or where in the source it is.
-_SIGNS = frozenset({b"NCCL WARN ", b".cc:", b".h:", b".c:", b".cu:", b".cpp:"})
+_WARNING = b"NCCL WARN "
+_SIGNS = frozenset({_WARNING, b".cc:", b".h:", b".c:", b".cu:", b".cpp:"})
 _MOST_KNOWN = 50_000
 # So many lines of a kind are read in full at least.
 _FLOOD = 1_000
@@ -33,6 +34,8 @@ _PREFIX_COLONS = 2
 _TELLING_NUMBERS = ("0", "1", "2", "4", "5", "6", "12", "79", "110")
 
 _Key = tuple[object, ...]
+# Lines with the same needles: all of them warnings, or none.
+_Kind = tuple[tuple[bytes, ...], bool]
 
 
 class _Tally:
@@ -120,7 +123,7 @@ class Recall:
     ) -> None:
         self._rows = rows
         self._events = events
-        self._plans: dict[tuple[bytes, ...], tuple[Signature, ...] | None] = {}
+        self._plans: dict[_Kind, tuple[Signature, ...] | None] = {}
         # What a signature's captures were in a line of this process; None: it refused them.
         self._known: dict[_Key, _Tally | None] = {}
         self._tallies: dict[int, _Tally] = {}
@@ -128,7 +131,7 @@ class Recall:
         self.muted: dict[bytes, Mute] = {}
         self._mutes: dict[bytes, Mute] = {}
         self._wrappers: set[_Key] = set()
-        self._floods: dict[tuple[bytes, ...], _Flood] = {}
+        self._floods: dict[_Kind, _Flood] = {}
         self._latest = (b"", -1)
 
     def counts(self, line: PlainLine, raw: bytes, number: int, hits: tuple[bytes, ...]) -> bool:
@@ -136,10 +139,7 @@ class Recall:
 
         If not, it must be read in full, and what it was be told to ``learn``.
         """
-        try:
-            rows = self._plans[hits]
-        except KeyError:
-            rows = self._plans[hits] = self._plan(hits)
+        rows = self._plan(hits, warns=line.voice.level == "WARN")
         if rows is None:
             return False
         tallies = self._look(rows, line, None)
@@ -208,7 +208,7 @@ class Recall:
 
     def repeats(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> bool:
         """Whether a line that names nobody says what such lines said before; it is counted then."""
-        rows = self._plans.get(hits)
+        rows = self._plan(hits, warns=_WARNING in raw)
         if not rows:
             return False
         text = raw.decode(errors="replace")
@@ -228,13 +228,11 @@ class Recall:
 
     def meet(self, raw: bytes, lines: Sequence[Line], hits: tuple[bytes, ...]) -> None:
         """Remember what a line turned out to be that was not plain, if it named nobody."""
-        if hits not in self._plans:
-            self._plans[hits] = self._plan(hits)
         named = any(line.speaker != NOBODY or line.repeats for line in lines)
         if named or len(self._nameless) >= _MOST_KNOWN:
             return
         text = raw.decode(errors="replace")
-        for row in self._plans[hits] or ():
+        for row in self._plan(hits, warns=_WARNING in raw) or ():
             if found := row.pattern.search(text):
                 told = row.pattern.search(lines[-1].text)
                 event = match(row, lines[-1])
@@ -251,10 +249,11 @@ class Recall:
         So it is when thousands like it were read in full, no more events of its form are kept, and
         its signature matches the line as it stands, with all that stands before the message.
         """
-        flood = self._floods.get(hits)
+        warns = _WARNING in raw
+        flood = self._floods.get((hits, warns))
         if flood is None:
-            voices = set[bytes]() if self._plan(hits) is None else None
-            flood = self._floods[hits] = _Flood(self._all_rows(hits), voices)
+            voices = set[bytes]() if self._plan(hits, warns=warns) is None else None
+            flood = self._floods[hits, warns] = _Flood(self._all_rows(hits), voices)
         flood.lines += 1
         if flood.voices is not None and (voice := _voice(raw)) not in flood.voices:
             if len(flood.voices) < _MOST_KNOWN:
@@ -285,7 +284,7 @@ class Recall:
         if line.text != plain.body or line.level != plain.voice.level:
             return
         plain.voice.known = True
-        if rows := self._plans.get(hits):
+        if rows := self._plan(hits, warns=plain.voice.level == "WARN"):
             self._look(rows, plain, line)
 
     def finish(self, place: Callable[[bytes, int], Place]) -> None:
@@ -300,12 +299,14 @@ class Recall:
                 if event.last is None or event.last.line < tally.number:
                     event.last = place(tally.raw, tally.number)
 
-    def _plan(self, hits: tuple[bytes, ...]) -> tuple[Signature, ...] | None:
-        """The signatures that lines with these needles may match; ``None``: others want them."""
-        signs = _SIGNS if b"NCCL WARN " in hits else frozenset[bytes]()
-        if any(needle not in self._rows and needle not in signs for needle in hits):
-            return None
-        return self._all_rows(hits)
+    def _plan(self, hits: tuple[bytes, ...], *, warns: bool) -> tuple[Signature, ...] | None:
+        """The signatures that such lines may match; ``None``: others want to read them too."""
+        key = hits, warns
+        if key not in self._plans:
+            signs = _SIGNS if warns else frozenset[bytes]()
+            others = any(needle not in self._rows and needle not in signs for needle in hits)
+            self._plans[key] = None if others else self._all_rows(hits)
+        return self._plans[key]
 
     def _all_rows(self, hits: tuple[bytes, ...]) -> tuple[Signature, ...]:
         rows = {place: row for hit in hits for place, row in self._rows.get(hit, ())}
