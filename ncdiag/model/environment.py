@@ -13,8 +13,11 @@ class Reader(StrEnum):
     NCCL_TESTS = "nccl-tests"
     PLUGIN = "an NCCL plugin"
     OFI = "aws-ofi-nccl"
+    LIBFABRIC = "libfabric"
     UCX = "UCX"
     RCCL = "RCCL"
+    BUILD = "build scripts"
+    NOBODY = "nobody"
 
 
 class ValueType(StrEnum):
