@@ -1,0 +1,257 @@
+"""Tables of GPUs and NICs against each other: nvidia-smi, rocm-smi and amd-smi.
+
+``nvidia-smi topo -m`` prints one table, the AMD tools one for each property, of which the link
+types are the paths. Columns are found by their names, so every layout and any blanks do.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from ncdiag.model.topology import GpuMatrix, MatrixCell, TruncatedTopologyError
+from ncdiag.read.topology.text import quoted
+
+# More of either than any host has; a table beyond is cut and says so.
+_MAX_DEVICES = 1024
+
+_GPU = re.compile(r"GPU[0-9]{1,4}|[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]")
+_NIC = re.compile(
+    r"(?:NIC|mlx|cxi|bnxt|irdma|rdma|efa|hfi|qedr|ib|roce|eth|en|hns)[\w.+:-]*\d[\w.+-]*"
+)
+# The words of the tools' own legends; NV# and what stands for a self or an unknown cell.
+_CELL = re.compile(
+    r"X|NV[0-9]{1,3}|SYS|NODE|PHB|PXB|PIX|PSB|SOC|XGMI|PCIE|SELF|XXXX|N/A|Unknown|UNKNOWN|0|OK"
+)
+_SELF = {"X", "0", "SELF", "Self"}
+_CPU_LIST = re.compile(r"-?[0-9][0-9,-]*")
+# Where the columns of devices end: CPU Affinity, NUMA Affinity, GPU NUMA ID.
+_COLUMN_END = {"CPU", "NUMA", "GPU", "Affinity", "Affin"}
+_LEGEND = re.compile(r"\s*(?:NIC\s+)?Legend\s*:", re.IGNORECASE)
+_NIC_NAME = re.compile(r"\s*(NIC[0-9]{1,4})\s*:\s*(\S{1,80})\s*$")
+_AMD_TITLE = re.compile(r"link\s*type", re.IGNORECASE)
+_AMD_TABLE = re.compile(
+    r"^=*\s*(?:(?:ACCESS|WEIGHT|HOPS|LINK TYPE|NUMA BW) TABLE:"
+    r"|(?:Weight|Hops|Link Type|Link accessibility) between two GPUs)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_AMD_NUMA = re.compile(r"GPU\[([0-9]{1,4})\]\s*:\s*\(Topology\)\s*Numa Node:\s*(-?[0-9]{1,6})\s*$")
+
+
+def recognises(text: str) -> bool:
+    """Whether there is such a table, or the beginning of one, in ``text``."""
+    if _AMD_TABLE.search(text):
+        return True
+    lines = text.split("\n")
+    for place, line in enumerate(lines):
+        columns = _columns(line)
+        if columns is None:
+            continue
+        following = next((after for after in lines[place + 1 :] if after.strip()), None)
+        if following is None:
+            return len(columns) > 1 or "CPU Affinity" in line
+        name = following.split(None, 1)[0]
+        if name in columns or columns[0].startswith(name):
+            return True
+    return False
+
+
+def read(text: str) -> GpuMatrix:
+    """Return the table of paths; what cannot be read of it is told in ``damage``.
+
+    Raises ``TruncatedTopologyError`` where the text ends before or within the rows of GPUs.
+    """
+    reader = _Reader(text)
+    amd = _AMD_TABLE.search(text) is not None
+    tables = reader.tables
+    table = next((one for one in tables if _AMD_TITLE.search(one.title)), None)
+    damage: list[str] = []
+    if table is None and amd:
+        if reader.last_title and _AMD_TITLE.search(reader.last_title):
+            raise TruncatedTopologyError("cut short: the table of link types has no rows")
+        damage.append("no table of link types, so no paths are known")
+        table = next(iter(tables), None)
+        if table is not None:
+            table = _Table(table.title, table.columns, {name: [] for name in table.columns})
+    elif table is None:
+        table = next(iter(tables), None)
+    if table is None:
+        raise TruncatedTopologyError("cut short: a table of GPUs without a row")
+    if not damage:
+        _refuse_cut(table)
+        damage = table.told()
+    return _matrix(table, reader, tuple(damage))
+
+
+@dataclass(slots=True)
+class _Table:
+    """One table: cells and what follows them, by row."""
+
+    title: str
+    columns: list[str]
+    rows: dict[str, list[str]] = field(default_factory=dict)
+    tails: dict[str, list[str]] = field(default_factory=dict)
+    affinities: str = ""
+    damage: list[str] = field(default_factory=list)
+    last: str = ""
+    is_last_line: bool = False
+
+    def told(self) -> list[str]:
+        """Return a line for each thing that could not be read."""
+        told = list(self.damage)
+        told += [
+            f"column {quoted(name)} has no row" for name in self.columns if name not in self.rows
+        ]
+        for name, cells in self.rows.items():
+            if name not in self.columns:
+                told.append(f"row {quoted(name)} has no column")
+            if len(cells) < len(self.columns) and name in self.columns:
+                told.append(f"row {quoted(name)} has {len(cells)} of {len(self.columns)} cells")
+        return told
+
+
+class _Reader:
+    """Goes through the lines once."""
+
+    def __init__(self, text: str) -> None:
+        self.tables: list[_Table] = []
+        self.nic_names: dict[str, str] = {}
+        self.numa: dict[str, int | None] = {}
+        self.last_title = ""
+        self._table: _Table | None = None
+        for line in text.split("\n"):
+            if line.strip():
+                self._take(line)
+        if self._table is not None:
+            self._table.is_last_line = True
+
+    def _take(self, line: str) -> None:
+        if match := _NIC_NAME.match(line):
+            self.nic_names.setdefault(match[1], match[2])
+        elif match := _AMD_NUMA.search(line):
+            self.numa[f"GPU{int(match[1])}"] = int(match[2])
+        elif _LEGEND.match(line):
+            self._table = None
+            return
+        elif (columns := _columns(line)) is not None:
+            self._begin(columns, line)
+            return
+        elif self._table is not None and _row(self._table, line):
+            return
+        elif self._table is not None and self._unfinished(self._table):
+            if len(self._table.damage) < 20:
+                self._table.damage.append(f"no row: {quoted(line)}")
+            return
+        else:
+            self.last_title = line.strip(" =\t")
+        self._table = None
+
+    def _begin(self, columns: list[str], line: str) -> None:
+        self._table = _Table(self.last_title, columns[:_MAX_DEVICES])
+        self._table.affinities = line
+        if len(columns) > _MAX_DEVICES:
+            self._table.damage.append(f"more than {_MAX_DEVICES} columns: the rest is left out")
+        self.tables.append(self._table)
+
+    @staticmethod
+    def _unfinished(table: _Table) -> bool:
+        return any(name not in table.rows for name in table.columns)
+
+
+def _columns(line: str) -> list[str] | None:
+    """Return the devices a heading names; ``None`` if the line is none."""
+    columns: list[str] = []
+    for token in line.split():
+        if token in _COLUMN_END:
+            break
+        if not columns and not _GPU.fullmatch(token):
+            return None
+        if _CELL.fullmatch(token):
+            return None
+        columns.append(token)
+    if not columns or len(set(columns)) < len(columns):
+        return None
+    if len(columns) > 1 and not all(_is_device(token) for token in columns[1:2]):
+        return None
+    return columns
+
+
+def _is_device(token: str) -> bool:
+    return _GPU.fullmatch(token) is not None or _NIC.fullmatch(token) is not None
+
+
+def _row(table: _Table, line: str) -> bool:
+    """Take a line as a row of ``table``, if it is one."""
+    name, *tokens = line.split()
+    if name not in table.columns:
+        known = (_is_device(name) and bool(tokens)) and _CELL.fullmatch(tokens[0]) is not None
+        if not known or len(table.rows) >= 2 * _MAX_DEVICES:
+            return False
+    if name in table.rows:
+        table.damage.append(f"row {quoted(name)} a second time")
+        return True
+    width = len(table.columns)
+    cells = tokens[:width]
+    # Where cells are missing, what follows them has moved into their place.
+    for place, token in enumerate(cells):
+        if _CPU_LIST.fullmatch(token) and not _CELL.fullmatch(token) and not table.title:
+            cells = cells[:place]
+            break
+    table.rows[name] = cells
+    table.tails[name] = tokens[len(cells) :]
+    table.last = name
+    return True
+
+
+def _refuse_cut(table: _Table) -> None:
+    """Raise if the text ends within the rows of GPUs, so that some are not known at all."""
+    if not table.rows:
+        raise TruncatedTopologyError("cut short: a table of GPUs without a row")
+    if not table.is_last_line:
+        return
+    missing = [name for name in table.columns if name not in table.rows and _GPU.fullmatch(name)]
+    if missing:
+        raise TruncatedTopologyError(
+            f"cut short: the table ends before the row of {quoted(missing[0])}"
+        )
+    first = next(iter(table.rows.values()))
+    if len(table.rows[table.last]) < len(first):
+        raise TruncatedTopologyError(
+            f"cut short: the table ends inside the row of {quoted(table.last)}"
+        )
+
+
+def _matrix(table: _Table, reader: _Reader, damage: tuple[str, ...]) -> GpuMatrix:
+    names = list(dict.fromkeys([*table.columns, *table.rows]))
+    cells = [
+        MatrixCell(name, column, cell)
+        for name, row in table.rows.items()
+        for column, cell in zip(table.columns, row, strict=False)
+        if name != column
+    ]
+    numa, affinity = _affinities(table)
+    return GpuMatrix(
+        gpus=tuple(name for name in names if _GPU.fullmatch(name)),
+        nics=tuple(name for name in names if not _GPU.fullmatch(name)),
+        cells=tuple(cells),
+        nic_names=reader.nic_names,
+        numa=reader.numa | numa,
+        cpu_affinity=affinity,
+        damage=damage,
+    )
+
+
+def _affinities(table: _Table) -> tuple[dict[str, int | None], dict[str, str]]:
+    """Return the NUMA node (``None`` for several or none) and the CPUs of each GPU's row."""
+    numa: dict[str, int | None] = {}
+    affinity: dict[str, str] = {}
+    has_cpu = "CPU Affinity" in " ".join(table.affinities.split())
+    has_numa = "NUMA Affinity" in " ".join(table.affinities.split())
+    for name, tail in table.tails.items():
+        if not _GPU.fullmatch(name):
+            continue
+        rest = list(tail)
+        if has_cpu and rest:
+            affinity[name] = rest.pop(0)
+        if has_numa and rest:
+            node = rest[0]
+            numa[name] = int(node) if node.isascii() and node.isdigit() and len(node) < 7 else None
+    return numa, affinity
