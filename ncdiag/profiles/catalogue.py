@@ -1,20 +1,143 @@
-"""What is known of the environment variables of NCCL and of the programs around it."""
+"""What is known of the environment variables of NCCL and of the programs around it.
 
-from ncdiag.model.environment import Variable
+The rows are the CSV files beside this module in ``variables/``, one a program that reads them; the
+columns are the fields of :class:`~ncdiag.model.environment.Variable`.
+"""
+
+import csv
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from ncdiag.model.environment import Reader, ValueType, Variable
+
+NEWEST_NCCL: Final = (2, 30, 7)
+"""The newest NCCL whose source the catalogue was made from."""
+
+_FOLDER = Path(__file__).parent / "variables"
+_FILES = {
+    "nccl": Reader.NCCL,
+    "pytorch": Reader.PYTORCH,
+    "torchrun": Reader.TORCHRUN,
+    "nccl_tests": Reader.NCCL_TESTS,
+    "plugin": Reader.PLUGIN,
+    "ofi": Reader.OFI,
+    "libfabric": Reader.LIBFABRIC,
+    "ucx": Reader.UCX,
+    "rccl": Reader.RCCL,
+    "build": Reader.BUILD,
+    "nobody": Reader.NOBODY,
+}
+# Every name that NCCL, PyTorch's process group or nccl-tests read begins with one of these and has
+# a row.
+_COMPLETE = ("NCCL_", "TORCH_NCCL_", "TORCH_FR_")
+# Plugins read these (NVIDIA's, Google's and AMD's); the catalogue knows some of them.
+_INCOMPLETE = (
+    "NCCL_INSPECTOR_",
+    "NCCL_PROFILE_",
+    "NCCL_TUNER_CONFIG_",
+    "NCCL_FASTRAK_",
+    "NCCL_GPUDIRECTTCPX_",
+    "NCCL_FTABLE",
+    "NCCL_SHARP_",
+    "NCCL_UCX_",
+    "NCCL_IBEXT_",
+    "NCCL_PLUGIN_",
+    "NCCL_OFI_",
+    "OFI_NCCL_",
+    "RCCL_",
+    "UCX_",
+    "FI_",
+    "SHARP_COLL_",
+    "TORCHELASTIC_",
+)
+# From here on two names are alike: one letter of NCCL_NET is changed at 0.875, two are at 0.75.
+_ALIKE = 0.8
+_WORD_LEFT_OUT = 0.9
+_SHOWN = 3
+# The longest name has 57 letters.
+_LONGEST = 80
 
 
 def variable(name: str) -> Variable | None:
     """What is known of ``name``, or ``None``."""
-    _ = name
-    return None
-
-
-def near(name: str) -> tuple[str, ...]:
-    """Known names that ``name`` may have been meant to be, the nearest first."""
-    _ = name
-    return ()
+    return _by_name().get(name)
 
 
 def variables() -> tuple[Variable, ...]:
     """Every row, by name."""
-    return ()
+    return tuple(row for _, row in sorted(_by_name().items()))
+
+
+def near(name: str) -> tuple[str, ...]:
+    """Names that are read and that ``name`` may have been meant to be, the nearest first."""
+    wanted = name.strip().upper()[:_LONGEST]
+    words = set(wanted.split("_"))
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted)
+    scored = []
+    for row in _by_name().values():
+        if row.reader is not Reader.NOBODY:
+            matcher.set_seq1(row.name)
+            score = max(_alike_in_words(words, set(row.name.split("_"))), _alike(matcher))
+            scored.append((-score, row.internal, row.name))
+    best = sorted(entry for entry in scored if -entry[0] >= _ALIKE)
+    return tuple(known for _, _, known in best[:_SHOWN])
+
+
+def is_complete(name: str) -> bool:
+    """Whether a name like this that has no row is read by nobody that is known."""
+    return name.startswith(_COMPLETE) and not name.startswith(_INCOMPLETE)
+
+
+def belongs(name: str) -> bool:
+    """Whether ``name`` has a row, or begins as the names of a program of the catalogue do."""
+    return name in _by_name() or name.startswith(_COMPLETE + _INCOMPLETE)
+
+
+def _alike(matcher: SequenceMatcher[str]) -> float:
+    if matcher.real_quick_ratio() < _ALIKE or matcher.quick_ratio() < _ALIKE:
+        return 0.0
+    return matcher.ratio()
+
+
+def _alike_in_words(words: set[str], known: set[str]) -> float:
+    """The same words in another order, or one word left out."""
+    if words == known:
+        return 1.0
+    return _WORD_LEFT_OUT if len(words) > 1 and words < known and len(known - words) == 1 else 0.0
+
+
+@cache
+def _by_name() -> dict[str, Variable]:
+    return {row.name: row for file, reader in _FILES.items() for row in _read(file, reader)}
+
+
+def _read(file: str, reader: Reader) -> Iterator[Variable]:
+    with (_FOLDER / f"{file}.csv").open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            flags = row["flags"].split()
+            yield Variable(
+                name=row["name"],
+                reader=reader,
+                type=ValueType(row["type"]),
+                meaning=row["meaning"],
+                source=row["source"],
+                default=row["default"] or None,
+                values=tuple(row["values"].split()),
+                minimum=int(row["minimum"]) if row["minimum"] else None,
+                maximum=int(row["maximum"]) if row["maximum"] else None,
+                unit=row["unit"] or None,
+                since=_version(row["since"]),
+                removed=_version(row["removed"]),
+                deprecated=_version(row["deprecated"]),
+                replaced_by=row["replaced_by"] or None,
+                internal="internal" in flags,
+                same_on_all_ranks="same" in flags,
+            )
+
+
+def _version(text: str) -> tuple[int, ...] | None:
+    return tuple(int(part) for part in text.split(".")) if text else None
