@@ -8,7 +8,7 @@ from ncdiag.read import pace
 from ncdiag.read.dialects import line_readers, recall
 from ncdiag.read.line import Line, LineReader
 from ncdiag.read.peel import Peeler
-from ncdiag.read.plain import PlainLines
+from ncdiag.read.plain import PlainLine, PlainLines
 
 # Wrappers that prove a host speaks, beside the library's own prefix: for itself, or for a process.
 _KERNELS = frozenset({"kernel", "fabric-manager"})
@@ -28,8 +28,8 @@ class LogReader:
 
     ``needles`` are what some reader wants to see the lines of; ``facts`` likewise, but worth less
     once they repeat what is known. While ``open``, the next line is wanted whatever it contains.
-    ``learned`` counts facts that were new, ``starts`` the communicators that started. Of lines
-    whose needles are ``muted`` not each one need be read.
+    ``learned`` counts facts that were new, ``starts`` the communicators that started. Of a
+    flood only those lines that are ``unmuted`` need be read.
     """
 
     def __init__(self, path: str, *, brief: bool = False) -> None:
@@ -48,8 +48,7 @@ class LogReader:
         self._brief = brief
         self._plain = PlainLines()
         self._recall = recall(self._readers)
-        self.muted = self._recall.muted
-        self.skips = self._recall.skips
+        self.unmuted = self._recall.unmuted
         self._plans: dict[Sequence[bytes], list[LineReader]] = {}
         self._open: list[LineReader] = []
         self._pending: dict[int, tuple[bytes, tuple[bytes, ...]]] = {}
@@ -83,7 +82,7 @@ class LogReader:
         parts = self._plain.parts(raw)
         if parts is None:
             known = self._recall.repeats(raw, number, hits)
-        elif parts.voice.known:
+        elif self._knows(parts, number):
             known = self._recall.counts(parts, raw, number, hits)
         else:
             parts.voice.tries += 1
@@ -98,6 +97,14 @@ class LogReader:
         self._hand_on(line, hits)
         self._recall.learn(parts, line, hits)
         return True
+
+    def _knows(self, parts: PlainLine, number: int) -> bool:
+        """Whether lines of this voice are what they look like."""
+        voice = parts.voice
+        if not (voice.known or voice.wrapper) and self._peeler.plain(voice.host, voice.pid):
+            voice.known = True
+            self._note_host(voice.host, parts.line(self._path, number))
+        return voice.known
 
     def _read_in_full(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> None:
         """Read a line, and remember what lines like it are."""

@@ -96,7 +96,7 @@ class PlainLines:
             if voice is None:
                 return None
         body = text[start:].rstrip()
-        if quotes.closed(body):
+        if quotes.closed(body) and quotes.end_of(body, 0, 0, len(body)) < len(body):
             return None
         if ("[" in body or "CCL" in body or "NVRM" in body or body[-1:] == "$") and (
             body[-1] in "])$" or records.hinted(body) or not clean.is_plain(body)

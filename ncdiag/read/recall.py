@@ -5,7 +5,7 @@ process and level are, and each signature that matches it captured the same valu
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ncdiag.model.finding import FindingClass
@@ -13,6 +13,7 @@ from ncdiag.model.log import NOBODY, Event, Place
 from ncdiag.read.events import NAMELESS, EventLog
 from ncdiag.read.line import Line
 from ncdiag.read.plain import PlainLine
+from ncdiag.read.scan import HitLine
 from ncdiag.read.signatures.reader import applies, match
 from ncdiag.read.signatures.row import Signature
 
@@ -190,18 +191,29 @@ class Recall:
             mute = self._mutes[alike] = Mute()
         return mute
 
-    def skips(self, raw: bytes) -> bool:
-        """Whether the line need not be looked at; it is counted then."""
-        mute = self.muted.get(raw.translate(None, _VARIABLE))
-        if mute is None:
-            return False
-        if mute.finer:
-            mute = self.muted.get(_fine_shape(raw))
-            if mute is None:
+    def unmuted(self, block: bytearray, lines: Sequence[HitLine]) -> Iterator[HitLine]:
+        """The lines that need be looked at; the others are counted."""
+        muted = self.muted
+        if not muted:
+            yield from lines
+            return
+        joined = b"\n".join([block[start:end] for start, end, _ in lines])
+        for line, shape in zip(lines, joined.translate(None, _VARIABLE).split(b"\n"), strict=False):
+            mute = muted.get(shape)
+            if mute is None or not self._skips(mute, block, line):
+                yield line
+
+    def _skips(self, mute: Mute, block: bytearray, line: HitLine) -> bool:
+        if mute.finer or mute.voices is not None:
+            raw = bytes(block[line[0] : line[1]])
+            if mute.finer:
+                finer = self.muted.get(_fine_shape(raw))
+                if finer is None:
+                    return False
+                mute = finer
+            if mute.voices is not None and _voice(raw) not in mute.voices:
                 return False
-        if mute.skipped >= mute.MOST or (
-            mute.voices is not None and _voice(raw) not in mute.voices
-        ):
+        if mute.skipped >= mute.MOST:
             return False
         mute.skipped += 1
         return True

@@ -6,7 +6,7 @@ missing or ``NCDIAG_SCAN=re`` is set.
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -20,8 +20,8 @@ ID_BITS = 16
 _ID_MASK = (1 << ID_BITS) - 1
 
 
-# A line of a block, ``block[start:end]`` without its line feed, and the needles in it.
-HitLine = tuple[int, int, tuple[bytes, ...]]
+# A line of a block, ``block[start:end]`` without its line feed, and the numbers of its needles.
+HitLine = tuple[int, int, list[int]]
 
 
 class Engine(Protocol):
@@ -43,50 +43,38 @@ class Scanner:
         self._find = _engine(self._needles, engine)
         self._named: dict[tuple[int, ...], tuple[bytes, ...]] = {}
 
-    def lines(self, block: bytearray, begin: int, stop: int) -> Iterator[HitLine]:
+    def lines(self, block: bytearray, begin: int, stop: int) -> list[HitLine]:
         """The lines of ``block[begin:stop]`` that contain a needle, in order.
 
-        ``begin`` and ``stop`` are line starts, or the end of the block. Each line has its hits
-        sorted, each once.
+        ``begin`` and ``stop`` are line starts, or the end of the block.
         """
+        lines: list[HitLine] = []
         mask, bits = _ID_MASK, ID_BITS
-        start = end = begin
-        first = -1
-        more: list[int] = []
+        end = begin - 1
         for event in self._find(block, begin, stop):
             at = event >> bits
-            if at > end or first < 0:
-                if first >= 0:
-                    yield start, end, self._names(first, more)
-                    more = []
-                start = block.rfind(b"\n", end, at) + 1 or end
+            if at > end:
+                start = block.rfind(b"\n", begin, at) + 1 or begin
                 end = block.find(b"\n", at, stop)
-                end = stop if end < 0 else end
-                first = event & mask
+                if end < 0:
+                    end = stop
+                found = [event & mask]
+                lines.append((start, end, found))
             else:
-                more.append(event & mask)
-        if first >= 0:
-            yield start, end, self._names(first, more)
+                found.append(event & mask)
+        return lines
 
-    def events(self, block: bytearray, begin: int, stop: int) -> list[int]:
-        """What the engine finds: (end offset << ``ID_BITS`` | needle), in order."""
-        return self._find(block, begin, stop)
-
-    def named(self, events: list[int]) -> tuple[bytes, ...]:
-        """The needles of one line's events."""
-        first, *more = [event & _ID_MASK for event in events]
-        return self._names(first, more)
+    def names(self, found: list[int]) -> tuple[bytes, ...]:
+        """The needles found in a line, sorted, each once."""
+        key = tuple(found) if len(found) == 1 else tuple(sorted(set(found)))
+        named = self._named.get(key)
+        if named is None:
+            named = self._named[key] = tuple(self._needles[index] for index in key)
+        return named
 
     def hits(self, line: bytes) -> tuple[bytes, ...]:
         """The needles in one line."""
         return tuple(needle for needle in self._needles if needle in line)
-
-    def _names(self, first: int, more: list[int]) -> tuple[bytes, ...]:
-        ids = tuple(sorted({first, *more})) if more else (first,)
-        named = self._named.get(ids)
-        if named is None:
-            named = self._named[ids] = tuple(self._needles[index] for index in ids)
-        return named
 
 
 def engine_name(asked: str | None = None) -> str:

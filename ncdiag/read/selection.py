@@ -4,7 +4,7 @@ from ncdiag.read.blocks import LINE_LIMIT, Block
 from ncdiag.read.facts_budget import FactsBudget
 from ncdiag.read.log_reader import LogReader
 from ncdiag.read.newlines import newlines
-from ncdiag.read.scan import ID_BITS, Scanner
+from ncdiag.read.scan import Scanner
 
 # The ends of a large input are read whatever they contain.
 _EDGE_BYTES = 16 << 10
@@ -85,11 +85,11 @@ class Selection:
         """Give lines with needles, and what else is wanted; returns how many had needles."""
         buffer = self._buffer
         taken = 0
-        for start, end, hits in scanner.lines(buffer, position, stop):
+        for start, end, found in scanner.lines(buffer, position, stop):
             position = self._between(position, start)
             self.lines += self._newlines(buffer, position, start)
             taken += 1
-            self._take(start, end, hits)
+            self._take(start, end, scanner.names(found))
             self.lines += end < stop
             position = min(end + 1, stop)
         position = self._between(position, stop)
@@ -99,29 +99,15 @@ class Selection:
     def _hurry(self, scanner: Scanner, position: int, stop: int) -> tuple[int, int]:
         """Give lines with needles only, and not those of a flood, until a reader is open.
 
-        Returns how far that went, and how many lines were given. This loop is what most of the
-        time goes into: it looks at each hit once and at nothing twice.
+        Returns how far that went, and how many lines were given.
         """
         buffer, reader = self._buffer, self._reader
-        muted, skips = reader.muted, reader.skips
-        events = scanner.events(buffer, position, stop)
-        number, count = 0, len(events)
         taken = 0
-        end = position - 1
-        while number < count:
-            at = events[number] >> ID_BITS
-            start = buffer.rfind(b"\n", position, at) + 1 or position
-            end = buffer.find(b"\n", at, stop)
-            end = stop if end < 0 else end
-            first = number
-            number += 1
-            while number < count and events[number] >> ID_BITS <= end:
-                number += 1
-            if muted and skips(bytes(buffer[start:end])):
-                continue
+        lines = scanner.lines(buffer, position, stop)
+        for start, end, found in reader.unmuted(buffer, lines):
             self.lines += self._newlines(buffer, position, start)
             taken += 1
-            self._take(start, end, scanner.named(events[first:number]))
+            self._take(start, end, scanner.names(found))
             self.lines += end < stop
             position = min(end + 1, stop)
             if reader.open:
@@ -159,7 +145,7 @@ class Selection:
         position = 0
         for begin, stop, found in scanner.lines(parts, 0, len(parts)):
             self._take_parts(parts, position, begin)
-            part, hits = bytes(parts[begin:stop]), found
+            part, hits = bytes(parts[begin:stop]), scanner.names(found)
             if len(part) > LINE_LIMIT:
                 self.cut_lines += 1
                 part = part.lstrip(b"\0")[:LINE_LIMIT]

@@ -38,8 +38,9 @@ def expected(text: bytes) -> list[tuple[bytes, tuple[bytes, ...]]]:
 def test_both_engines_give_each_line_with_its_needles(text: bytes) -> None:
     block = bytearray(text)
     for engine in ("hyperscan", "re"):
-        lines = Scanner(NEEDLES, engine).lines(block, 0, len(block))
-        assert [(bytes(block[a:b]), hits) for a, b, hits in lines] == expected(text)
+        scanner = Scanner(NEEDLES, engine)
+        lines = scanner.lines(block, 0, len(block))
+        assert [(bytes(block[a:b]), scanner.names(ids)) for a, b, ids in lines] == expected(text)
 
 
 @given(TEXTS, TEXTS, TEXTS)
@@ -47,8 +48,9 @@ def test_only_the_asked_part_of_a_block_is_looked_through(a: bytes, b: bytes, c:
     a, b = a + b"\n", b + b"\n"
     block = bytearray(a + b + c)
     for engine in ("hyperscan", "re"):
-        lines = Scanner(NEEDLES, engine).lines(block, len(a), len(a + b))
-        assert [(bytes(block[a:b]), hits) for a, b, hits in lines] == expected(b)
+        scanner = Scanner(NEEDLES, engine)
+        lines = scanner.lines(block, len(a), len(a + b))
+        assert [(bytes(block[a:b]), scanner.names(ids)) for a, b, ids in lines] == expected(b)
 
 
 def test_the_engine_can_be_chosen() -> None:
@@ -69,7 +71,9 @@ def test_without_hyperscan_the_other_engine_runs(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("ncdiag.read.scan.hyperscan", None)
     assert engine_name("hyperscan") == "re"
     block = bytearray(b"x NCCL WARN y\nz\n")
-    assert [hits for _, _, hits in Scanner([b"WARN"]).lines(block, 0, len(block))] == [(b"WARN",)]
+    scanner = Scanner([b"WARN"])
+    lines = scanner.lines(block, 0, len(block))
+    assert [scanner.names(ids) for _, _, ids in lines] == [(b"WARN",)]
 
 
 @pytest.mark.parametrize("needle", [b"", b"a\nb", b"a\0b"])

@@ -106,7 +106,7 @@ class Peeler:
         prefix = library.at(text, 0)
         if not prefix or records.hinted(text, prefix.end) or not clean.is_plain(text):
             return []
-        if not self._stands(prefix):
+        if not self._stands(prefix.host, prefix.pid):
             return []
         return [self._line(text, len(text), raw.number, Chain(prefix.end, prefix=prefix))]
 
@@ -121,7 +121,7 @@ class Peeler:
         self, text: str, number: int, base: Chain | None, *, whole: bool = False
     ) -> Iterator[Line]:
         found = chain.read(text, 0, self._memory, base)
-        if found.prefix and not self._stands(found.prefix):
+        if found.prefix and not self._stands(found.prefix.host, found.prefix.pid):
             found = replace(found, end=found.prefix.start, prefix=None)
         tag = None if whole else found.part
         key = f"{found.speaker.label} {tag['stream']}" if tag else ""
@@ -158,12 +158,15 @@ class Peeler:
             floor = max(found.end, mark.start + 1)
         yield self._line(text, len(text), number, found)
 
-    def _stands(self, prefix: library.Prefix) -> bool:
-        """Whether the host of ``prefix`` is whole: no other record ends in its word.
+    def plain(self, host: str, pid: str) -> bool:
+        """Whether a line that begins with the prefix of this process has no other before it."""
+        return not self._memory.hosts.is_tail(host, pid) and self._stands(host, pid)
+
+    def _stands(self, host: str | None, pid: str | None) -> bool:
+        """Whether the host of a prefix is whole: no other record ends in its word.
 
         A name that may be one of its own stands; how often it comes tells in the end.
         """
-        host, pid = prefix.host, prefix.pid
         if not host or not pid or self._memory.hosts.knows(host, pid):
             return True
         hosts = self._memory.hosts

@@ -5,8 +5,8 @@ A row's named groups say what the wrapper proves: ``host``, ``pid``, ``rank``, `
 """
 
 import re
-from collections.abc import Iterable
 from enum import IntEnum
+from functools import cache
 from typing import NamedTuple
 
 
@@ -28,11 +28,21 @@ class Wrapper(NamedTuple):
 
     name: str
     opening: str
-    pattern: re.Pattern[str]
+    form: str
     origin: str | None = None
     needs: Proof = Proof.NOTHING
     proves: Proof = Proof.SURE
     quoted: bool = False
+
+    def match(self, text: str, start: int) -> re.Match[str] | None:
+        """This wrapper at ``start``."""
+        return _compiled(self.form).match(text, start)
+
+
+@cache
+def _compiled(form: str) -> re.Pattern[str]:
+    """Compiled when it is first needed: of all forms a log needs a few."""
+    return re.compile(form, re.ASCII)
 
 
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
@@ -78,7 +88,7 @@ def _row(
     proves: Proof = Proof.SURE,
     quoted: bool = False,
 ) -> Wrapper:
-    return Wrapper(name, opening, re.compile(pattern, re.ASCII), origin, needs, proves, quoted)
+    return Wrapper(name, opening, pattern, origin, needs, proves, quoted)
 
 
 def _weak(name: str, opening: str, pattern: str, needs: Proof = Proof.TIME) -> Wrapper:
@@ -292,32 +302,30 @@ class _Trial(NamedTuple):
     rows: tuple[Wrapper, ...]
 
 
-def _trial(rows: Iterable[Wrapper]) -> _Trial:
-    tried = tuple(rows)
-    forms = (_NAMED.sub("(?:", row.pattern.pattern) for row in tried)
-    return _Trial(re.compile("|".join(f"({form})" for form in forms), re.ASCII), tried)
-
-
 _NAMED = re.compile(r"\(\?P<\w+>")
-_BY_CHARACTER = {
-    character: _trial(row for row in WRAPPERS if _may_begin(row, character))
-    for character in map(chr, (9, *range(32, 127)))
-    if any(_may_begin(row, character) for row in WRAPPERS)
-}
+_CHARACTERS = frozenset(map(chr, (9, *range(32, 127))))
+
+
+@cache
+def _trial(character: str) -> _Trial | None:
+    rows = tuple(row for row in WRAPPERS if _may_begin(row, character))
+    forms = (_NAMED.sub("(?:", row.form) for row in rows)
+    return _Trial(_compiled("|".join(f"({form})" for form in forms)), rows) if rows else None
 
 
 def match(text: str, start: int) -> tuple[Wrapper, re.Match[str]] | None:
     """The first row that matches at ``start``."""
-    trial = _BY_CHARACTER.get(text[start : start + 1])
+    character = text[start : start + 1]
+    trial = _trial(character) if character in _CHARACTERS else None
     tried = trial.pattern.match(text, start) if trial else None
     if not trial or not tried or not tried.lastindex:
         return None
     row = trial.rows[tried.lastindex - 1]
-    found = row.pattern.match(text, start)
+    found = row.match(text, start)
     return (row, found) if found else None
 
 
 def tight(text: str, start: int) -> tuple[Wrapper, re.Match[str]] | None:
     """A line's number at ``start`` that no blank parts from the text."""
-    found = _TIGHT.pattern.match(text, start)
+    found = _TIGHT.match(text, start)
     return (_TIGHT, found) if found else None
