@@ -35,7 +35,8 @@ make_environment() {
         printf '%s\n' "$root"
         cat -- "$root/pyproject.toml" "$root/constraints.txt"
         # Outside the clone there is a copy of the code, which grows old.
-        [ "$home" = "$root" ] || find "$root/ncdiag" -name '*.py' -exec cat {} +
+        [ "$home" = "$root" ] || find "$root/ncdiag" "$root/env_profiles" \
+            \( -name '*.py' -o -name '*.toml' \) -exec cat {} +
     )
     stamp=$(cksum <<<"$stamp")
     complete=$venv/complete-$extras
@@ -64,7 +65,8 @@ install_into() {
     else
         local copy status=0
         copy=$(mktemp -d)
-        cp -R -- "$root/ncdiag" "$root/pyproject.toml" "$root/README.md" "$root/LICENSE" "$copy"
+        cp -R -- "$root/ncdiag" "$root/env_profiles" "$root/pyproject.toml" "$root/README.md" \
+            "$root/LICENSE" "$copy"
         "${pip[@]}" "$copy[$2]" || status=$?
         rm -rf -- "$copy"
         return "$status"
