@@ -260,7 +260,11 @@ class IbPort:
 
 @dataclass(frozen=True, slots=True)
 class IbNode:
-    """One record: a switch, a channel adapter or a router; ``guid`` is lower-case hex, no 0x."""
+    """One record: a switch, a channel adapter or a router; ``guid`` is lower-case hex, no 0x.
+
+    Where a format gives no GUID, ``guid`` is what the dump knows the node by: the name in a net
+    file of ibsim, a description, ``lid 12``.
+    """
 
     kind: IbNodeKind
     guid: str
@@ -269,6 +273,8 @@ class IbNode:
     lid: int | None = None
     has_record: bool = True
     """False for a node known only as somebody's peer."""
+    device_id: str | None = None
+    """The part (``0x1021``), where the format says it."""
 
 
 @dataclass(frozen=True, slots=True)
