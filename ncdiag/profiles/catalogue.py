@@ -56,6 +56,7 @@ _INCOMPLETE = (
 # From here on two names are alike: one letter of NCCL_NET is changed at 0.875, two are at 0.75.
 _ALIKE = 0.8
 _WORD_LEFT_OUT = 0.9
+_MUCH_WORSE = 0.08
 _SHOWN = 3
 # The longest name has 57 letters.
 _LONGEST = 80
@@ -83,8 +84,8 @@ def near(name: str) -> tuple[str, ...]:
             matcher.set_seq1(row.name)
             score = max(_alike_in_words(words, set(row.name.split("_"))), _alike(matcher))
             scored.append((-score, row.internal, row.name))
-    best = sorted(entry for entry in scored if -entry[0] >= _ALIKE)
-    return tuple(known for _, _, known in best[:_SHOWN])
+    best = sorted(entry for entry in scored if -entry[0] >= _ALIKE)[:_SHOWN]
+    return tuple(known for score, _, known in best if score - best[0][0] <= _MUCH_WORSE)
 
 
 def is_complete(name: str) -> bool:
