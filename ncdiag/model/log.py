@@ -124,13 +124,14 @@ class NcclProcess:
     ``SHM``); ``gdr_channels`` and ``plain_channels`` count network channel lines with and without
     GPUDirect. ``hca_gdr`` maps a NIC to whether GPUDirect is enabled for it.
     ``nvls``, ``sharp`` and ``pxn`` are ``None`` until a line tells. ``environment`` holds what the
-    library printed as set. ``chain`` is the latest error back-trace: (source file, line, result);
-    ``chain_bootstrap`` and ``chain_socket`` say whether any frame ever was one of the bootstrap or
-    of the socket network. ``channel_ranks`` are ranks, of some communicator, that its own channel
-    lines prove. ``ofi`` holds what the libfabric plug-in says: ``version``, ``provider``,
-    ``protocol``, ``libfabric``, ``nics``. ``algorithms`` counts tuning lines as ``AllReduce
-    RING/SIMPLE``. ``net_devices`` maps a rank to its number of network devices of at most
-    ``net_devices_max``.
+    library printed as set; ``defaulted`` maps what it would not take to (value, default used), and
+    ``unused`` names what it says it has no use for. ``chain`` is the latest error back-trace:
+    (source file, line, result); ``chain_bootstrap`` and ``chain_socket`` say whether any frame ever
+    was one of the bootstrap or of the socket network. ``channel_ranks`` are ranks, of some
+    communicator, that its own channel lines prove. ``ofi`` holds what the libfabric plug-in says:
+    ``version``, ``provider``, ``protocol``, ``libfabric``, ``nics``. ``algorithms`` counts tuning
+    lines as ``AllReduce RING/SIMPLE``. ``net_devices`` maps a rank to its number of network devices
+    of at most ``net_devices_max``.
     """
 
     host: str
@@ -156,6 +157,8 @@ class NcclProcess:
     mnnvl: bool | None = None
     pxn: bool | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    defaulted: dict[str, tuple[str, str]] = field(default_factory=dict)
+    unused: list[str] = field(default_factory=list)
     connected: Place | None = None
     chain: list[tuple[str, int, int]] = field(default_factory=list)
     net_devices: dict[int, int] = field(default_factory=dict)

@@ -80,8 +80,8 @@ def _known(process: NcclProcess) -> int:
     lists = (
         process.versions, process.networks, process.nics, process.nic_speeds_mbit_per_s,
         process.interfaces, process.addresses, process.plugins, process.transports,
-        process.environment, process.hca_gdr, process.channel_ranks, process.ofi,
-        process.net_devices, process.communicators,
+        process.environment, process.defaulted, process.unused, process.hca_gdr,
+        process.channel_ranks, process.ofi, process.net_devices, process.communicators,
     )  # fmt: skip
     single = (
         process.nvls, process.sharp, process.mnnvl, process.pxn, process.connected,

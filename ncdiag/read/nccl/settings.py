@@ -3,12 +3,14 @@
 import re
 
 from ncdiag.read.line import Line
-from ncdiag.read.nccl.notes import ProcessNotes, Rule, put
+from ncdiag.read.nccl.notes import MAX_NAMES, ProcessNotes, Rule, add_once, put
 
 REDACTED = "[redacted]"
 
 _SET = re.compile(r"^([A-Z][A-Z0-9_]{2,63}) set (?:by environment )?to (.{0,1024})")
 _SETTING = re.compile(r"Setting ([A-Z][A-Z0-9_]{2,63}) environment variable to (.{0,1024})")
+_INVALID = re.compile(r"^Invalid value (.{0,1024}) for ([A-Z][A-Z0-9_]{2,63}), using default (\S+)")
+_UNUSED = re.compile(r"\bENV ([A-Z][A-Z0-9_]{2,63}) is unused\b")
 _SMELLS = re.compile(r"TOKEN|SECRET|KEY|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _NUMBER = re.compile(r"-?\d+\.\Z")
 
@@ -29,7 +31,22 @@ def _note_setting(notes: ProcessNotes, found: re.Match[str], line: Line) -> None
     put(notes.process.environment, name, safe_value(name, value))
 
 
+def _note_default(notes: ProcessNotes, found: re.Match[str], line: Line) -> None:
+    del line
+    given, name, default = found[1], found[2], found[3]
+    table = notes.process.defaulted
+    if name in table or len(table) < MAX_NAMES:
+        table[name] = safe_value(name, given), default.rstrip(".")
+
+
+def _note_unused(notes: ProcessNotes, found: re.Match[str], line: Line) -> None:
+    del line
+    add_once(notes.process.unused, found[1])
+
+
 RULES = (
     Rule((" set by environment to ", " set to "), _SET, _note_setting),
     Rule((" environment variable to ",), _SETTING, _note_setting),
+    Rule((", using default ",), _INVALID, _note_default),
+    Rule((" is unused. ",), _UNUSED, _note_unused),
 )
