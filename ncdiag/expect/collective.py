@@ -1,0 +1,249 @@
+"""The bandwidth and the latency that a collective should reach on machines of one kind."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ncdiag.expect import network
+from ncdiag.expect.curve import CURVE_SIZES_BYTES, Point, Way, best_point, ways
+from ncdiag.expect.derivation import Limit, Line, Term, figure, least, of_line, product
+from ncdiag.expect.machine import Machine
+from ncdiag.expect.traffic import (
+    Algorithm,
+    Collective,
+    Layout,
+    Traffic,
+    algorithms,
+    bus_factor,
+    traffic,
+)
+from ncdiag.model.errors import UsageError
+
+MAX_NODES = 1_000_000
+_TREE_IN_THE_LONG_RUN = 2.0
+_BY_TREE = (Algorithm.TREE, Algorithm.NVLSTREE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What is switched off, and the MTU of RDMA in bytes (``None``: the largest)."""
+
+    gdr: bool = True
+    nvls: bool = True
+    mtu_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectiveExpectation:
+    """What to expect of large messages, why, and the curve over all sizes.
+
+    ``binding`` names the resource that sets the limit. ``derivation`` leads to
+    ``algbw_gb_per_s`` and ``busbw_gb_per_s``; ``others`` are the algorithms that were weighed as
+    well, each with its bus bandwidth in GB/s.
+    """
+
+    machine: str
+    collective: Collective
+    algorithm: Algorithm
+    nodes: int
+    ranks: int
+    algbw_gb_per_s: float
+    busbw_gb_per_s: float
+    binding: str
+    derivation: tuple[Line, ...]
+    others: tuple[tuple[Algorithm, float], ...]
+    curve: tuple[Point, ...]
+    ways: tuple[Way, ...]
+
+    def at(self, size_bytes: int) -> Point:
+        """What to expect of messages of one size, in bytes as nccl-tests counts them."""
+        return best_point(self.ways, size_bytes, bus_factor(self.collective, self.ranks))
+
+
+def expect_collective(
+    machine: Machine,
+    collective: Collective,
+    nodes: int,
+    *,
+    gpus_per_node: int | None = None,
+    algorithm: Algorithm | None = None,
+    conditions: Conditions | None = None,
+) -> CollectiveExpectation:
+    """Derive what ``collective`` should reach on ``nodes`` hosts like ``machine``.
+
+    Without ``algorithm`` it is the best of those that NCCL would weigh. Raises
+    :class:`UsageError` for what cannot be: too many GPUs, an algorithm that the machine or the
+    collective does not have, one GPU alone, an MTU that RDMA does not know.
+    """
+    conditions = conditions or Conditions()
+    layout = _layout(machine, nodes, gpus_per_node)
+    factor = bus_factor(collective, layout.ranks)
+    weighed = (algorithm,) if algorithm else _weighed(machine, collective, layout, conditions)
+    multicast = conditions.nvls and _multicast_share(machine) is not None
+    found: list[tuple[Algorithm, Limit]] = []
+    for one in weighed:
+        bytes_sent = traffic(collective, one, layout, multicast=multicast)
+        if algorithm is None and one in _BY_TREE and layout.domains > 2:
+            # NCCL counts on more than a ring's bandwidth from trees of two nodes only.
+            bytes_sent = _at_least(bytes_sent, _TREE_IN_THE_LONG_RUN)
+        found.append((one, _algbw(machine, layout, one, bytes_sent, conditions)))
+    chosen, limit = max(found, key=lambda pair: pair[1].gb_per_s)
+    bus = product(
+        "bus bandwidth",
+        Term(limit.gb_per_s, "GB/s"),
+        Term(factor, "bus factor"),
+        why=f"bus factor of {collective} over {layout.ranks} GPUs",
+    )
+    every_way = tuple(
+        way
+        for one, its_limit in found
+        for way in ways(machine, collective, one, layout, its_limit.gb_per_s)
+    )
+    return CollectiveExpectation(
+        machine=machine.name,
+        collective=collective,
+        algorithm=chosen,
+        nodes=nodes,
+        ranks=layout.ranks,
+        algbw_gb_per_s=limit.gb_per_s,
+        busbw_gb_per_s=bus.gb_per_s,
+        binding=limit.resource,
+        derivation=(*limit.lines, bus),
+        others=tuple((one, its.gb_per_s * factor) for one, its in found if one is not chosen),
+        curve=tuple(best_point(every_way, size, factor) for size in CURVE_SIZES_BYTES),
+        ways=every_way,
+    )
+
+
+def _layout(machine: Machine, nodes: int, gpus_per_node: int | None) -> Layout:
+    gpus = machine.gpus if gpus_per_node is None else gpus_per_node
+    if not 1 <= nodes <= MAX_NODES:
+        raise UsageError(f"the number of nodes must be 1 to {MAX_NODES}, not {nodes}")
+    if not 1 <= gpus <= machine.gpus:
+        raise UsageError(f"{machine.name} has {machine.gpus} GPUs, so {gpus} a node cannot be used")
+    ranks = nodes * gpus
+    if ranks < 2:
+        raise UsageError("a collective needs two GPUs; give --nodes or --gpus-per-node")
+    hosts_per_domain = 1
+    if machine.fabric is not None and machine.fabric.switched:
+        hosts_per_domain = max(1, machine.fabric.domain_gpus // machine.gpus)
+    return Layout(ranks=ranks, domains=math.ceil(nodes / hosts_per_domain), hosts=nodes)
+
+
+def _weighed(
+    machine: Machine, collective: Collective, layout: Layout, conditions: Conditions
+) -> Sequence[Algorithm]:
+    """What NCCL chooses from by itself: SHARP needs a plugin, NVLS of all-gather registration."""
+    if collective is not Collective.ALL_REDUCE:
+        return algorithms(collective)[:1]
+    weighed = [Algorithm.RING, Algorithm.TREE]
+    if conditions.nvls and _multicast_share(machine) is not None and layout.per_domain > 1:
+        weighed.append(Algorithm.NVLS if layout.domains == 1 else Algorithm.NVLSTREE)
+    return weighed
+
+
+def _at_least(bytes_sent: Traffic, share: float) -> Traffic:
+    return Traffic(
+        fabric=bytes_sent.fabric,
+        in_switch=bytes_sent.in_switch,
+        network=max(bytes_sent.network, share),
+    )
+
+
+def _multicast_share(machine: Machine) -> float | None:
+    return None if machine.fabric is None else machine.fabric.multicast_share
+
+
+def _algbw(
+    machine: Machine,
+    layout: Layout,
+    algorithm: Algorithm,
+    bytes_sent: Traffic,
+    conditions: Conditions,
+) -> Limit:
+    """The least of what every resource allows, as algorithm bandwidth."""
+    _check(machine, layout, algorithm, conditions)
+    limits = list(_limits(machine, layout, bytes_sent, conditions))
+    if not limits:
+        raise UsageError(
+            f"{machine.name} says neither how its GPUs are joined nor how fast its PCIe is, "
+            "so nothing can be expected of it"
+        )
+    return least(limits)
+
+
+def _check(machine: Machine, layout: Layout, algorithm: Algorithm, conditions: Conditions) -> None:
+    if algorithm in (Algorithm.NVLS, Algorithm.NVLSTREE):
+        if _multicast_share(machine) is None:
+            raise UsageError(f"{machine.name} has no NVLS: it takes NVSwitches since those of H100")
+        if not conditions.nvls:
+            raise UsageError(f"{algorithm} and --no-nvls contradict each other")
+    if algorithm is Algorithm.NVLS and layout.domains > 1:
+        raise UsageError("nvls works inside one NVLink domain; between several it is nvlstree")
+    if algorithm in (Algorithm.NVLSTREE, Algorithm.SHARP) and layout.domains < 2:
+        raise UsageError(f"{algorithm} works between NVLink domains; here is one")
+    if algorithm is Algorithm.SHARP and not machine.sharp:
+        raise UsageError(f"{machine.name} has no InfiniBand, and so no SHARP")
+
+
+def _limits(
+    machine: Machine, layout: Layout, bytes_sent: Traffic, conditions: Conditions
+) -> Iterator[Limit]:
+    gpus = math.ceil(layout.per_domain)
+    if bytes_sent.in_switch:
+        yield _per_size(_in_switch(machine), bytes_sent.in_switch, "reduced in NVSwitches")
+    if bytes_sent.fabric:
+        inside = _fabric(machine, gpus)
+        if inside is not None:
+            yield _per_size(inside, bytes_sent.fabric, f"between GPUs by {inside.resource}")
+    mtu = network.check_mtu(conditions.mtu_bytes)
+    if bytes_sent.network:
+        per_host = math.ceil(layout.ranks / layout.hosts)
+        whole = network.host_limit(machine, per_host, gdr=conditions.gdr, mtu_bytes=mtu)
+        if layout.hosts_per_domain > 1:
+            whole = whole.then("all hosts of one domain", Term(layout.hosts_per_domain, "hosts"))
+        yield _per_size(whole, bytes_sent.network, "between hosts")
+    if bytes_sent.one_nic:
+        if not machine.rails:
+            raise UsageError(f"{machine.name} has no NIC, so nothing can be expected of it")
+        alone = least(
+            network.rail_limit(machine, rail, gdr=conditions.gdr, mtu_bytes=mtu)
+            for rail in machine.rails
+        )
+        yield _per_size(alone, bytes_sent.one_nic, "between hosts, by one NIC")
+
+
+def _per_size(limit: Limit, share: float, what: str) -> Limit:
+    """Algorithm bandwidth, where ``share`` bytes are sent for each byte of the size."""
+    return limit.then(
+        what,
+        Term(share, "of the size", inverse=True),
+        why=f"each byte of the size costs {figure(share)} bytes here",
+    )
+
+
+def _in_switch(machine: Machine) -> Limit:
+    fabric = machine.fabric
+    if fabric is None or fabric.multicast_share is None:
+        raise UsageError(f"{machine.name} has no NVLS")
+    line = product(
+        f"{fabric.name} of one GPU with NVLS",
+        Term(fabric.links, "links"),
+        Term(fabric.effective_gb_per_s, "GB/s"),
+        Term(fabric.multicast_share, "multicast"),
+    )
+    return of_line("NVLink SHARP (NVLS)", line)
+
+
+def _fabric(machine: Machine, gpus: int) -> Limit | None:
+    """What one GPU sends to others of its domain; ``None`` where nobody says."""
+    fabric = machine.fabric
+    links = 0 if fabric is None else fabric.links_for(gpus)
+    if fabric is None or not links:
+        return network.gpu_to_gpu_by_host(machine)
+    line = product(
+        f"{fabric.name} of one GPU",
+        Term(links, "links"),
+        Term(fabric.effective_gb_per_s, "GB/s"),
+    )
+    return of_line(fabric.name, line)

@@ -1,0 +1,83 @@
+"""What a host is made of, as far as bandwidth goes: from the catalogue or from a topology dump."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ncdiag.model.host import PcieLink
+
+
+class LinkLayer(StrEnum):
+    """What frames the packets of a NIC; the values are what a derivation says."""
+
+    INFINIBAND = "InfiniBand"
+    ROCE = "RoCEv2"
+    EFA = "EFA"
+
+
+class HostPath(StrEnum):
+    """How GPUs without a fabric of their own reach each other."""
+
+    SWITCH = "PCIe switch"
+    HOST_BRIDGE = "PCIe host bridge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuFabric:
+    """What joins GPUs besides PCIe, seen from one GPU, per direction.
+
+    ``raw_gb_per_s`` is what one link signals, ``effective_gb_per_s`` what a kernel of the library
+    gets out of it. Behind switches (``switched``) all links reach every peer; without them
+    ``ring_links`` says how many links rings over so many GPUs can use, and beyond the last entry
+    there is only PCIe. ``multicast_share`` is the share that NVLS reaches (``None``: no NVLS).
+    ``domain_gpus`` counts the GPUs that one fabric joins, also of several hosts.
+    """
+
+    name: str
+    links: int
+    raw_gb_per_s: float
+    effective_gb_per_s: float
+    switched: bool
+    domain_gpus: int
+    multicast_share: float | None = None
+    ring_links: tuple[tuple[int, int], ...] = ()
+
+    def links_for(self, gpus: int) -> int:
+        """How many links rings over ``gpus`` GPUs use; 0 where the fabric does not join them."""
+        if self.switched:
+            return self.links if gpus <= self.domain_gpus else 0
+        if not self.ring_links or gpus > self.ring_links[-1][0]:
+            return 0
+        return max((links for count, links in self.ring_links if count <= gpus), default=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rail:
+    """One port for GPU traffic. ``slot`` is ``None`` where the port has no PCIe link to speak of.
+
+    ``near`` is false where no GPU reaches the port below a host bridge, so that GPUDirect RDMA is
+    not used.
+    """
+
+    name: str
+    gbit_per_s: float
+    layer: LinkLayer
+    slot: PcieLink | None = None
+    near: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """One host. ``generation`` is the GPU's (``Hopper``), as the tables of latencies have it."""
+
+    name: str
+    gpu: str
+    generation: str
+    gpus: int
+    rails: tuple[Rail, ...]
+    gpu_slot: PcieLink | None = None
+    fabric: GpuFabric | None = None
+    host_path: HostPath = HostPath.SWITCH
+    c2c_gb_per_s: float | None = None
+    sharp: bool = False
+    sources: dict[str, str] = field(default_factory=dict, hash=False)
+    """Where each figure is from, by the name of the figure."""

@@ -1,0 +1,183 @@
+"""How many bytes each algorithm sends over each resource, per byte of a collective's size.
+
+This is arithmetic, not measurement: what one GPU sends over its links, and what one NVLink domain
+sends over its NICs, in the busier direction. Sizes are counted as nccl-tests counts them, that is
+in total for all-gather, reduce-scatter and all-to-all. ``ranks`` GPUs stand in ``domains`` domains
+of ``per_domain`` GPUs each.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ncdiag.model.errors import UsageError
+
+
+class Collective(StrEnum):
+    """The operations, named as nccl-tests names them."""
+
+    ALL_REDUCE = "all_reduce"
+    ALL_GATHER = "all_gather"
+    REDUCE_SCATTER = "reduce_scatter"
+    BROADCAST = "broadcast"
+    REDUCE = "reduce"
+    ALLTOALL = "alltoall"
+    GATHER = "gather"
+    SCATTER = "scatter"
+    SENDRECV = "sendrecv"
+
+
+class Algorithm(StrEnum):
+    """How NCCL does it; ``p2p`` is what collectives made of sends and receives use."""
+
+    RING = "ring"
+    TREE = "tree"
+    NVLS = "nvls"
+    NVLSTREE = "nvlstree"
+    SHARP = "sharp"
+    P2P = "p2p"
+
+
+_SHARDED = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER)
+_PEER_TO_PEER = (Collective.ALLTOALL, Collective.GATHER, Collective.SCATTER, Collective.SENDRECV)
+_IN_SWITCH = (Algorithm.NVLS, Algorithm.NVLSTREE)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Who takes part: ``ranks`` GPUs in ``domains`` NVLink domains, on ``hosts`` hosts."""
+
+    ranks: int
+    domains: int
+    hosts: int
+
+    @property
+    def per_domain(self) -> float:
+        """GPUs of one domain, taken as spread evenly."""
+        return self.ranks / self.domains
+
+    @property
+    def hosts_per_domain(self) -> float:
+        """Hosts of one domain, likewise."""
+        return self.hosts / self.domains
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes per byte of size.
+
+    ``fabric`` is what a GPU sends over its links, ``in_switch`` the same while the switch reduces
+    and multicasts, ``network`` what a domain sends over all its NICs, ``one_nic`` over one.
+    """
+
+    fabric: float = 0.0
+    in_switch: float = 0.0
+    network: float = 0.0
+    one_nic: float = 0.0
+
+
+def bus_factor(collective: Collective, ranks: int) -> float:
+    """Bus over algorithm bandwidth (nccl-tests, doc/PERFORMANCE.md)."""
+    match collective:
+        case Collective.ALL_REDUCE:
+            return 2 * (ranks - 1) / ranks
+        case Collective.BROADCAST | Collective.REDUCE | Collective.SENDRECV:
+            return 1.0
+        case _:
+            return (ranks - 1) / ranks
+
+
+def algorithms(collective: Collective) -> tuple[Algorithm, ...]:
+    """The algorithms that NCCL has for it, whatever the machine."""
+    if collective is Collective.ALL_REDUCE:
+        return tuple(one for one in Algorithm if one is not Algorithm.P2P)
+    if collective in _PEER_TO_PEER:
+        return (Algorithm.P2P,)
+    return (Algorithm.RING, Algorithm.NVLS) if collective in _SHARDED else (Algorithm.RING,)
+
+
+def traffic(
+    collective: Collective, algorithm: Algorithm, layout: Layout, *, multicast: bool
+) -> Traffic:
+    """The bytes; raises :class:`UsageError` where NCCL has no such algorithm for it.
+
+    ``multicast`` says that NVSwitches reduce, which SHARP then makes use of inside a domain.
+    """
+    if algorithm not in algorithms(collective):
+        known = ", ".join(algorithms(collective))
+        raise UsageError(f"NCCL does not do {collective} by {algorithm}; it has {known}")
+    if algorithm is Algorithm.RING:
+        return _ring(collective, layout)
+    if algorithm is Algorithm.P2P:
+        return _peer_to_peer(collective, layout)
+    if algorithm is Algorithm.NVLS and collective in _SHARDED:
+        return Traffic(in_switch=1.0)  # in or out: every byte of the whole passes each GPU's links
+    return _all_reduce(algorithm, layout, multicast=multicast)
+
+
+def _ring(collective: Collective, layout: Layout) -> Traffic:
+    """Every byte passes every link of the ring, between hosts as within."""
+    share = bus_factor(collective, layout.ranks)
+    return Traffic(
+        fabric=share if layout.per_domain > 1 else 0.0,
+        network=share if layout.domains > 1 else 0.0,
+    )
+
+
+def _all_reduce(algorithm: Algorithm, layout: Layout, *, multicast: bool) -> Traffic:
+    """All-reduce by anything but rings.
+
+    In the switch a GPU sends the size once to be reduced, and its reduced part of it once to be
+    multicast: (n + 1) / n of the size for n GPUs. A chain sends it up and down.
+    """
+    gpus = layout.per_domain
+    network = 0.0
+    if layout.domains > 1:
+        network = 1.0 if algorithm is Algorithm.SHARP else tree_load(layout.domains)
+    in_switch = fabric = 0.0
+    if gpus > 1:
+        if algorithm in _IN_SWITCH or (algorithm is Algorithm.SHARP and multicast):
+            in_switch = (gpus + 1) / gpus
+        elif algorithm is Algorithm.SHARP:
+            fabric = 2 * (gpus - 1) / gpus  # reduce-scatter to the NICs, all-gather from them
+        else:
+            fabric = 2.0 if gpus > 2 else 1.0
+    return Traffic(fabric=fabric, in_switch=in_switch, network=network)
+
+
+def _peer_to_peer(collective: Collective, layout: Layout) -> Traffic:
+    ranks, inside = layout.ranks, layout.per_domain
+    if collective is Collective.SENDRECV:
+        far = layout.domains > 1
+        return Traffic(fabric=0.0 if far else 1.0, one_nic=1.0 if far else 0.0)
+    fabric, outside = (inside - 1) / ranks, (ranks - inside) / ranks
+    if collective is Collective.ALLTOALL:
+        return Traffic(fabric=fabric, network=outside * inside)
+    return Traffic(fabric=fabric, one_nic=outside)
+
+
+def tree_load(domains: int) -> float:
+    """What the busiest domain sends in NCCL's double binary tree, in sizes.
+
+    Each of two trees carries half of the size up and down again. In the second one, leaves of the
+    first are inner nodes (mirrored for even numbers, shifted for odd ones).
+    """
+    loads = [0] * domains
+    for child in range(1, domains):
+        parent = _parent(child, domains)
+        for first, second in ((child, parent), _in_second_tree(child, parent, domains)):
+            loads[first] += 1  # up
+            loads[second] += 1  # and down again
+    return max(loads) / 2
+
+
+def _in_second_tree(child: int, parent: int, domains: int) -> tuple[int, int]:
+    if domains % 2 == 0:
+        return domains - 1 - child, domains - 1 - parent
+    return (child + 1) % domains, (parent + 1) % domains
+
+
+def _parent(rank: int, ranks: int) -> int:
+    """Parent in NCCL's binary tree, whose leaves are the odd ranks (src/graph/trees.cc)."""
+    bit = rank & -rank
+    above = (rank ^ bit) | (bit << 1)
+    return above if above < ranks else rank ^ bit
