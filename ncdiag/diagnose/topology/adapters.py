@@ -1,0 +1,235 @@
+"""Adapters: too far from a GPU, missing, slower than the others, unusable for GPUDirect."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ncdiag.diagnose.topology.findings import degraded, info, sides
+from ncdiag.diagnose.topology.layout import Holder, even, fewest, levels
+from ncdiag.diagnose.topology.machine import (
+    Machine,
+    is_socket,
+    is_virtual,
+    port_speed,
+)
+from ncdiag.diagnose.topology.peers import below_the_usual, by, listed, split
+from ncdiag.model.topology import Adapter, TopologyFinding
+
+# The fastest port there is: XDR over eight lanes.
+_FASTEST_GBIT_PER_S = 1600.0
+_MANY_VIRTUAL = 8
+
+
+def check_adapters(machine: Machine) -> Iterator[TopologyFinding]:
+    """Yield what is wrong with the adapters."""
+    yield from _far(machine)
+    yield from _missing(machine)
+    yield from _implausible(machine)
+    yield from _mixed(machine)
+    yield from _gpudirect(machine)
+    yield from _kinds(machine)
+
+
+def _near(machine: Machine, adapters: Sequence[Adapter]) -> dict[int, list[Adapter]]:
+    """Return, by GPU's PCI device, the adapters behind a bridge of the GPU's: PIX or PXB."""
+    below = by(
+        [(bridge, a) for a in adapters for bridge in machine.bridges_above(a.pci)],
+        lambda pair: pair[0],
+    )
+    return {
+        gpu.pci: [
+            adapter
+            for bridge in machine.bridges_above(gpu.pci)
+            for _, adapter in below.get(bridge, ())
+        ]
+        for gpu in machine.topology.gpus
+    }
+
+
+def _far(machine: Machine) -> Iterator[TopologyFinding]:
+    fabric = machine.fabric()
+    near = _near(machine, fabric)
+    close = [pci for pci, adapters in near.items() if adapters]
+    cards = {adapter.pci for adapter in fabric}
+    # Fewer adapters than pairs of GPUs: some GPU is far by design.
+    if len(close) * 2 <= len(near) or len(cards) * 2 < len(near):
+        return
+    for gpu in {gpu.pci: gpu for gpu in machine.topology.gpus}.values():
+        if not near[gpu.pci] and not gpu.c2c_gb_per_s:
+            yield degraded(
+                "gpu_nic_far",
+                machine.gpu_where(gpu),
+                f"{machine.gpu_label(gpu)} shares a PCIe switch with no adapter; {len(close)} of "
+                f"the {len(near)} GPUs do",
+            )
+
+
+def _missing(machine: Machine) -> Iterator[TopologyFinding]:
+    for level in levels(machine):
+        counts = [(holder, len(holder.adapters)) for holder in level]
+        if even(counts):
+            return
+        for group in by(level, lambda holder: len(holder.gpus)).values():
+            low = fewest([(holder, len(holder.adapters)) for holder in group], least_agreeing=2)
+            if low is None:
+                continue
+            holder, usual = low
+            yield degraded(
+                "nic_missing",
+                holder.name,
+                f"{holder.kind} {holder.name} with {_gpus(machine, holder)} has "
+                f"{len(holder.adapters) or 'no'} adapters{_those(machine, holder)}; each of the "
+                f"other {len(group) - 1} with as many GPUs has {usual}",
+            )
+            return
+
+
+def _gpus(machine: Machine, holder: Holder) -> str:
+    return listed([machine.gpu_label(gpu) for gpu in holder.gpus])
+
+
+def _those(machine: Machine, holder: Holder) -> str:
+    names = [machine.adapter_where(adapter) for adapter in holder.adapters]
+    return f" ({listed(names)})" if names else ""
+
+
+def _implausible(machine: Machine) -> Iterator[TopologyFinding]:
+    ports = [
+        adapter
+        for adapter in machine.topology.adapters
+        if adapter.speed_gbit_per_s is not None and not is_socket(adapter)
+    ]
+    wrong = [adapter for adapter in ports if not _is_plausible(adapter)]
+    if not wrong:
+        return
+    few = len(wrong) < len(ports) - len(wrong)
+    for adapter in wrong if few else wrong[:1]:
+        speed = adapter.speed_gbit_per_s
+        yield (degraded if few else info)(
+            "nic_speed_implausible",
+            machine.adapter_where(adapter),
+            f"{machine.adapter_label(adapter)} states {speed:,g} Gb/s, which no port has; so do "
+            f"{len(wrong)} of the {len(ports)} ports, and no sum can use it",
+        )
+
+
+def _is_plausible(adapter: Adapter) -> bool:
+    speed = port_speed(adapter)
+    return speed is None or 0 < speed <= _FASTEST_GBIT_PER_S
+
+
+def _mixed(machine: Machine) -> Iterator[TopologyFinding]:
+    ports = [
+        (adapter, speed)
+        for adapter in machine.fabric()
+        if (speed := port_speed(adapter)) and _is_plausible(adapter)
+    ]
+    result = below_the_usual(ports)
+    if result is None:
+        if speeds := split(ports):
+            yield _differing(machine, ports, speeds.groups)
+        return
+    rails = [adapter for adapter, speed in ports if speed >= result.usual]
+    for adapter, speed in result.odd:
+        text = (
+            f"{machine.adapter_label(adapter)} is at {speed:g} Gb/s; {result.agree} of the "
+            f"{result.total} fabric ports are at {result.usual:g} Gb/s"
+        )
+        reason = _purpose(machine, adapter, rails, [a for a, _ in result.odd])
+        if reason:
+            yield info("nic_speed_mixed", machine.adapter_where(adapter), f"{text}; {reason}")
+        else:
+            yield degraded("nic_speed_mixed", machine.adapter_where(adapter), text)
+    if not result.odd:
+        yield _differing(machine, ports, result.groups)
+
+
+def _differing(
+    machine: Machine,
+    ports: Sequence[tuple[Adapter, float]],
+    groups: Mapping[float, tuple[Adapter, ...]],
+) -> TopologyFinding:
+    slowest = min(ports, key=lambda pair: pair[1])[0]
+    told = sides(groups, lambda speed: f"{speed:g} Gb/s", machine.adapter_label)
+    return info(
+        "nic_speed_mixed",
+        machine.adapter_where(slowest),
+        f"fabric ports differ, and no majority says which are wrong: {told}",
+    )
+
+
+def _purpose(
+    machine: Machine, adapter: Adapter, rails: Sequence[Adapter], odd: Sequence[Adapter]
+) -> str | None:
+    """Say what a slow port is for, where its model or its place tells; ``None`` where not."""
+    device = machine.device(adapter)
+    models = {(d.vendor, d.device) for a in rails if (d := machine.device(a)) is not None}
+    if device is not None and device.device and (device.vendor, device.device) not in models:
+        return "it is another model, so probably for storage or management"
+    near_rails = _near(machine, rails)
+    served = any(near_rails.values())
+    near_it = any(_near(machine, [adapter]).values())
+    if served and not near_it:
+        return "it is near no GPU while the others are, so probably for storage or management"
+    if served and len({len(found) for found in near_rails.values()}) == 1:
+        return "every GPU has as many fast ports without it, so probably for storage"
+    cards = {a.pci for a in odd} - {a.pci for a in rails}
+    if not served and len(odd) > 1 and adapter.pci in cards:
+        return "there are several of them, so probably for storage or management"
+    return None
+
+
+def _gpudirect(machine: Machine) -> Iterator[TopologyFinding]:
+    gpus = [
+        (machine.gpu_where(gpu), machine.gpu_label(gpu), gpu.gdr)
+        for gpu in machine.topology.gpus
+        if gpu.gdr is not None
+    ]
+    yield from _without("GPUs", gpus)
+    ports = [a for a in machine.fabric() if a.gdr is not None]
+    for like in by(ports, lambda a: _model(machine, a)).values():
+        yield from _without(
+            "adapters",
+            [(machine.adapter_where(a), machine.adapter_label(a), bool(a.gdr)) for a in like],
+        )
+
+
+def _model(machine: Machine, adapter: Adapter) -> tuple[str | None, str | None]:
+    device = machine.device(adapter)
+    return (device.vendor, device.device) if device else (None, None)
+
+
+def _without(what: str, having: Sequence[tuple[str, str, bool]]) -> Iterator[TopologyFinding]:
+    off = [entry for entry in having if not entry[2]]
+    if not off:
+        return
+    result = split((entry, entry[2]) for entry in having)
+    if result is not None and result.odd and result.usual:
+        for (where, label, _), _ in result.odd:
+            yield degraded(
+                "gdr_unavailable",
+                where,
+                f"no GPUDirect RDMA on {label}; {result.agree} of the {result.total} {what} "
+                "have it",
+            )
+        return
+    labels = [label for _, label, _ in off]
+    yield info(
+        "gdr_unavailable",
+        off[0][0],
+        f"no GPUDirect RDMA on {len(off)} of {len(having)} {what}: {listed(labels)}",
+    )
+
+
+def _kinds(machine: Machine) -> Iterator[TopologyFinding]:
+    adapters = [adapter for adapter in machine.topology.adapters if adapter.has_element]
+    virtual = [adapter for adapter in adapters if is_virtual(adapter)]
+    if len(virtual) > _MANY_VIRTUAL:
+        names = [machine.adapter_where(adapter) for adapter in virtual]
+        yield info(
+            "virtual_nics_many",
+            names[0],
+            f"{len(names)} of {len(adapters)} adapters are bridges, tunnels or ends of "
+            f"containers: {listed(names)}",
+        )
+    if adapters and all(map(is_socket, machine.topology.adapters)):
+        names = [machine.adapter_where(adapter) for adapter in adapters]
+        yield info("no_rdma_nic", names[0], f"only socket adapters: {listed(names)}")

@@ -1,0 +1,38 @@
+"""What is wrong with one topology dump, whatever its kind."""
+
+from collections.abc import Iterable
+
+from ncdiag.diagnose.topology.graph import check_graphs
+from ncdiag.diagnose.topology.matrix import check_matrix
+from ncdiag.diagnose.topology.nccl import check_nccl
+from ncdiag.model.topology import (
+    GpuMatrix,
+    NcclGraphs,
+    NcclTopology,
+    Topology,
+    TopologyFinding,
+    TopologySeverity,
+)
+
+_WORST_FIRST = (TopologySeverity.FATAL, TopologySeverity.DEGRADED, TopologySeverity.INFO)
+
+
+def check(topology: Topology) -> tuple[TopologyFinding, ...]:
+    """Return the findings of one dump, the worst first; none is a healthy one as far as it says.
+
+    Devices are compared with their like in the same dump, never with a data sheet; where no clear
+    majority says what is usual, a difference is ``info``.
+    """
+    found = dict.fromkeys(_rules(topology))
+    return tuple(sorted(found, key=lambda finding: _WORST_FIRST.index(finding.severity)))
+
+
+def _rules(topology: Topology) -> Iterable[TopologyFinding]:
+    match topology:
+        case NcclTopology():
+            return check_nccl(topology)
+        case NcclGraphs():
+            return check_graphs(topology)
+        case GpuMatrix():
+            return check_matrix(topology)
+    return ()
