@@ -11,6 +11,8 @@ _UNNAMED = re.compile(
     re.IGNORECASE,
 )
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})")
+# What managed switches, and chips that nobody named, call themselves.
+_SWITCH = re.compile(r"MF0;|.*(?:infiniscale|switchx|switch-?ib|quantum)", re.IGNORECASE)
 # As Mellanox switches call themselves: MF0;leaf01:MQM9700/U1, MF0;core1:MCS8500/L01/U1.
 _MANAGED_SWITCH = re.compile(r"MF0;([^:;]+):([^/]*)(?:/(.*?))?/U\d+")
 
@@ -36,6 +38,11 @@ def host_adapter(description: str | None) -> HostAdapter | None:
     if not 1 <= len(words) <= 2 or not _HOST.fullmatch(words[0]):
         return None
     return HostAdapter(words[0], words[1] if len(words) == 2 else None)
+
+
+def is_switch(description: str | None) -> bool:
+    """Whether a node of which no more is known can only be a switch."""
+    return description is not None and _SWITCH.match(description) is not None
 
 
 def switch_name(description: str | None) -> str | None:

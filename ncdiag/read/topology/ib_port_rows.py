@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ncdiag.model.topology import IbFabric, IbNode, IbNodeKind, IbPort
+from ncdiag.read.topology.ib_descriptions import is_switch
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +134,9 @@ class _Index:
     def _stranger(self, guid: str, peer: PeerRow) -> str:
         """Remember a node without a record."""
         if guid not in self.strangers:
+            guess = IbNodeKind.SWITCH if is_switch(peer.description) else IbNodeKind.CA
             self.strangers[guid] = IbNode(
-                kind=peer.kind or IbNodeKind.CA,
+                kind=peer.kind or guess,
                 guid=guid,
                 description=peer.description,
                 ports=(),

@@ -27,7 +27,7 @@ _KINDS = {
 }
 _KIND_OF_PREFIX = {"S": IbNodeKind.SWITCH, "H": IbNodeKind.CA, "R": IbNodeKind.ROUTER}
 
-_TITLE = re.compile(r"^# Topology file: generated on ", re.MULTILINE)
+_BEGINNING = re.compile(r"^(?:# Topology file: |vendid=0x)", re.MULTILINE)
 _HEADER = re.compile(
     r"(?P<kind>Switch|Ca|Hca|Rt|Router)\s+(?P<ports>\d{1,9})\s+"
     r'"(?P<id>[^"]{1,255})"\s*(?:#\s*(?P<comment>.*))?',
@@ -82,8 +82,8 @@ class _Record:
 
 
 def recognises(text: str) -> bool:
-    """Whether there is a title, a record or a list of nodes anywhere in ``text``."""
-    return _TITLE.search(text) is not None or _RECOGNISED.search(text) is not None
+    """Whether there is a title, a record, or a list of nodes in ``text``."""
+    return _BEGINNING.search(text) is not None or _RECOGNISED.search(text) is not None
 
 
 def read(text: str) -> IbFabric:

@@ -4,7 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ncdiag.model.topology import NcclGraphs, NcclTopology, NotATopologyError, Topology
-from ncdiag.read.topology import gpu_matrix, graph_xml, lstopo, nccl_xml, xml_elements
+from ncdiag.read.topology import (
+    gpu_matrix,
+    graph_xml,
+    iblinkinfo,
+    ibnetdiscover,
+    ibnetdiscover_ports,
+    ibstat,
+    ibstatus,
+    lstopo,
+    nccl_xml,
+    slurm_conf,
+    slurm_yaml,
+    xml_elements,
+)
 from ncdiag.read.topology.text import decode
 
 
@@ -24,7 +37,16 @@ _XML_FORMATS: dict[str, Callable[[xml_elements.Element], NcclTopology | NcclGrap
 }
 
 # Asked in this order: the first that recognises the text reads it.
-_TEXT_FORMATS = (TextFormat(gpu_matrix.recognises, gpu_matrix.read),)
+_TEXT_FORMATS = (
+    TextFormat(gpu_matrix.recognises, gpu_matrix.read),
+    TextFormat(iblinkinfo.recognises, iblinkinfo.read),
+    TextFormat(ibnetdiscover_ports.recognises, ibnetdiscover_ports.read),
+    TextFormat(ibnetdiscover.recognises, ibnetdiscover.read),
+    TextFormat(ibstat.recognises, ibstat.read),
+    TextFormat(ibstatus.recognises, ibstatus.read),
+    TextFormat(slurm_conf.recognises, slurm_conf.read),
+    TextFormat(slurm_yaml.recognises, slurm_yaml.read),
+)
 
 _KNOWN = (
     "NCCL topology or graph XML, lstopo XML, nvidia-smi topo -m, rocm-smi --showtopo, "

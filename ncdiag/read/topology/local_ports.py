@@ -1,0 +1,58 @@
+"""What ``ibstat`` and ``ibstatus`` have in common: ports of this host, value after value."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ncdiag.model.topology import IbLocalPort, IbPorts, TruncatedTopologyError
+from ncdiag.read.topology.text import number
+
+_NEEDED = ("state", "physical", "rate")
+# rdma_port_get_link_layer, and libibumad's names for it.
+_LINK_LAYERS = {"infiniband", "ethernet", "ib", "unknown", "unspecified"}
+_RATE = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)(?:\s*(?:Gb/sec|\().*)?")
+_GUID = re.compile(r"0x([0-9a-fA-F]{1,16})")
+
+
+@dataclass(slots=True)
+class LocalPort:
+    """A port as it is read: the values by the names of :class:`IbLocalPort`."""
+
+    ca: str
+    port: int
+    values: dict[str, str] = field(default_factory=dict)
+
+
+def ports_of(ports: Sequence[LocalPort], *, ended: bool) -> IbPorts:
+    """The record of ``ports``; ``ended`` tells whether the text's last line has an end.
+
+    Raises :class:`TruncatedTopologyError` where there is no port, or the last is not whole.
+    """
+    if not ports:
+        raise TruncatedTopologyError("cut short: an adapter, and no port of it")
+    last = ports[-1]
+    needed = [*_NEEDED]
+    if any("link_layer" in port.values for port in ports):
+        needed.append("link_layer")
+    missing = next((key for key in needed if not last.values.get(key)), None)
+    layer = last.values.get("link_layer")
+    if layer and not ended and layer.lower() not in _LINK_LAYERS:
+        missing = "link_layer"
+    if missing:
+        name = f"{last.ca} port {last.port}"
+        raise TruncatedTopologyError(f"cut short: {name} without its {missing.replace('_', ' ')}")
+    return IbPorts(tuple(_record(port) for port in ports))
+
+
+def _record(port: LocalPort) -> IbLocalPort:
+    rate = _RATE.match(port.values.get("rate", ""))
+    guid = _GUID.fullmatch(port.values.get("guid", ""))
+    return IbLocalPort(
+        ca=port.ca,
+        port=port.port,
+        state=port.values.get("state") or None,
+        physical=port.values.get("physical") or None,
+        rate_gbit_per_s=number(rate[1]) if rate else None,
+        link_layer=port.values.get("link_layer") or None,
+        guid=guid[1].lower().rjust(16, "0") if guid else None,
+    )
