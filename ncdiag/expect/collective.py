@@ -17,7 +17,7 @@ from ncdiag.expect.traffic import (
     bus_factor,
     traffic,
 )
-from ncdiag.model.errors import UsageError
+from ncdiag.model.errors import UndecidedError, UsageError
 
 MAX_NODES = 1_000_000
 _TREE_IN_THE_LONG_RUN = 2.0
@@ -163,6 +163,11 @@ def _algbw(
 ) -> Limit:
     """The least of what every resource allows, as algorithm bandwidth."""
     _check(machine, layout, algorithm, conditions)
+    if layout.per_domain > 1 and not machine.fabric_known:
+        raise UndecidedError(
+            f"{machine.name} does not say how its GPUs are joined; "
+            "take a dump that has gpu elements, or --hardware"
+        )
     limits = list(_limits(machine, layout, bytes_sent, conditions))
     if not limits:
         raise UsageError(

@@ -62,9 +62,10 @@ _LL_MOST_GB_PER_S = {
 }
 
 
-# Chunks of the protocol Simple wait for each other while a pipeline fills. Published runs cost the
-# latency twice more from some tens of megabytes on: all-reduce of 32 KiB to 16 GiB on 8 A100 by
-# rings, on 8 H200 by NVLS and on 4 x 8 B200 by NVLSTree (ml-engineering, network/) alike.
+# Chunks wait for each other while a pipeline fills (not with LL, which sends words). Published runs
+# cost the latency twice more from some tens of megabytes on: all-reduce of 32 KiB to 16 GiB on
+# 8 A100 by rings and on 8 H200 by NVLS alike (ml-engineering, network/). Between hosts, 1 to 64 MiB
+# were seen at half of this curve.
 _FILL_LATENCIES = 2.0
 _FILL_BYTES = 16 * 2**20
 
@@ -83,7 +84,7 @@ class Way:
 
     def overhead_us(self, size_bytes: int) -> float:
         """Microseconds of one message that are not bytes moving at full rate."""
-        if self.protocol != "Simple":
+        if self.protocol == "LL":
             return self.latency_us
         fill = _FILL_LATENCIES * size_bytes / (size_bytes + _FILL_BYTES)
         return self.latency_us * (1 + fill)

@@ -1,16 +1,17 @@
 """What a host's NICs carry together, and one of them alone: line, framing, PCIe, GPUDirect."""
 
 import math
-from dataclasses import replace
 
 from ncdiag.expect.derivation import Limit, Term, least, of_line, product
 from ncdiag.expect.machine import HostPath, LinkLayer, Machine, Rail
 from ncdiag.expect.rates import (
+    DEFAULT_MTU_BYTES,
     INFINIBAND,
     PCIE_GENERATIONS,
     PCIE_TLP,
     RDMA_MTUS_BYTES,
     ROCE_V2,
+    TCP_WIRE,
     Framing,
 )
 from ncdiag.model.errors import UsageError
@@ -20,7 +21,8 @@ from ncdiag.model.host import PcieLink
 _FRAMINGS = {
     LinkLayer.INFINIBAND: INFINIBAND,
     LinkLayer.ROCE: ROCE_V2,
-    LinkLayer.EFA: replace(ROCE_V2, name="EFA"),
+    LinkLayer.EFA: ROCE_V2,
+    LinkLayer.TCP: TCP_WIRE,
 }
 # Without GPUDirect RDMA a byte goes GPU, host memory, NIC: it crosses the host bridge twice.
 _CROSSINGS_OF_HOST_MEMORY = 2
@@ -40,7 +42,7 @@ def check_mtu(mtu_bytes: int | None) -> int:
     return mtu_bytes
 
 
-def pcie_limit(what: str, slot: PcieLink) -> Limit:
+def pcie_limit(what: str, slot: PcieLink, *, why: str = "") -> Limit:
     """What DMA gets through one slot, each way."""
     generation = min(
         PCIE_GENERATIONS, key=lambda one: abs(one.gigatransfers_per_s - slot.gigatransfers_per_s)
@@ -52,6 +54,7 @@ def pcie_limit(what: str, slot: PcieLink) -> Limit:
         Term(8, "bit", inverse=True),
         Term(generation.encoding, "encoding"),
         Term(PCIE_TLP, "packets"),
+        why=why,
     )
     return of_line(f"PCIe of {what}", line)
 
@@ -71,7 +74,7 @@ def gpu_to_gpu_by_host(machine: Machine) -> Limit | None:
     slot = machine.gpu_slot
     if slot is None or slot.gigatransfers_per_s <= _IDLE_GIGATRANSFERS_PER_S:
         return None
-    limit = pcie_limit("the GPU", slot)
+    limit = pcie_limit("the GPU", slot, why="nothing else is known to join these GPUs")
     if machine.host_path is HostPath.SWITCH:
         return limit
     return limit.then(
@@ -84,6 +87,8 @@ def gpu_to_gpu_by_host(machine: Machine) -> Limit | None:
 def line_limit(gbit_per_s: float, layer: LinkLayer, mtu_bytes: int) -> Limit:
     """Payload of one port's line."""
     framing: Framing = _FRAMINGS[layer]
+    if layer is LinkLayer.TCP:
+        mtu_bytes = DEFAULT_MTU_BYTES
     line = product(
         f"one NIC, {layer}",
         Term(gbit_per_s, "Gbit/s"),

@@ -1,0 +1,282 @@
+"""What ``ncdiag expect`` says beside what others measured and published.
+
+python benchmarks/expect_published.py
+
+Exits with 1 when the median error is above 8 %, or one of the measured rows is off by more than
+15 %. Two more tables follow, which count for nothing: runs of two and more hosts and of whole
+racks, and curves over sizes; there the network of that day and the choice of algorithm matter.
+"""
+
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ncdiag.expect.collective import Conditions, expect_collective
+from ncdiag.expect.hardware import find_machine
+from ncdiag.expect.machine import LinkLayer
+from ncdiag.expect.network import line_limit, pcie_limit
+from ncdiag.expect.pair import expect_gpus
+from ncdiag.expect.rates import PCIE_GENERATIONS
+from ncdiag.expect.traffic import Algorithm, Collective
+from ncdiag.model.host import PcieLink
+
+MEDIAN_BOUND, WORST_BOUND = 0.08, 0.15
+
+STAS = "ml-engineering network/README.md"
+MAINTAINER = "NVIDIA maintainer"
+
+
+class Row(NamedTuple):
+    """One published figure; a range is given by its two ends, and counts as its middle."""
+
+    what: str
+    measured: tuple[float, ...]
+    unit: str
+    expected: Callable[[], float]
+    source: str
+
+    @property
+    def middle(self) -> float:
+        """The measured figure, or the middle of its range."""
+        return statistics.fmean(self.measured)
+
+    @property
+    def error(self) -> float:
+        """How far the expectation is above (+) or below what was measured."""
+        return self.expected() / self.middle - 1
+
+
+def busbw(
+    hardware: str,
+    collective: Collective = Collective.ALL_REDUCE,
+    *,
+    nodes: int = 1,
+    gpus: int | None = None,
+    nvls: bool = True,
+    algorithm: Algorithm | None = None,
+) -> Callable[[], float]:
+    def expected() -> float:
+        return expect_collective(
+            find_machine(hardware),
+            collective,
+            nodes,
+            gpus_per_node=gpus,
+            algorithm=algorithm,
+            conditions=Conditions(nvls=nvls),
+        ).busbw_gb_per_s
+
+    return expected
+
+
+def copied(hardware: str, ways: int = 1) -> Callable[[], float]:
+    return lambda: ways * (expect_gpus(find_machine(hardware), 0, 1).copy_gb_per_s or 0.0)
+
+
+def link(hardware: str) -> Callable[[], float]:
+    return lambda: expect_gpus(find_machine(hardware), 0, 1).gb_per_s
+
+
+def pcie(generation: str) -> Callable[[], float]:
+    rate = next(one.gigatransfers_per_s for one in PCIE_GENERATIONS if one.name == generation)
+    slot = PcieLink(gigatransfers_per_s=rate, lanes=16)
+    return lambda: pcie_limit("the GPU", slot).gb_per_s
+
+
+def one_hca(gbit_per_s: float) -> Callable[[], float]:
+    return lambda: 8 * line_limit(gbit_per_s, LinkLayer.INFINIBAND, 4096).gb_per_s
+
+
+H200_NVLS = {4: 363, 5: 414, 6: 436, 7: 460, 8: 473}
+B200_NVLS = {4: 673, 5: 678, 6: 778, 7: 811, 8: 838}
+RING, TREE, NVLSTREE = Algorithm.RING, Algorithm.TREE, Algorithm.NVLSTREE
+
+MEASURED: Sequence[Row] = (
+    *(
+        Row(f"all_reduce busbw, {n} H200", (rate,), "GB/s", busbw("h200-8x400g", gpus=n), STAS)
+        for n, rate in H200_NVLS.items()
+    ),
+    Row(
+        "all_reduce busbw, 4 to 8 H200, no NVLS",
+        (364, 366),
+        "GB/s",
+        busbw("h200-8x400g", nvls=False),
+        STAS,
+    ),
+    *(
+        Row(f"all_reduce busbw, {n} B200", (rate,), "GB/s", busbw("b200-8x400g", gpus=n), STAS)
+        for n, rate in B200_NVLS.items()
+    ),
+    Row(
+        "all_reduce busbw, 4 to 8 B200, no NVLS",
+        (674, 682),
+        "GB/s",
+        busbw("b200-8x400g", nvls=False),
+        STAS,
+    ),
+    Row("all_reduce busbw, 8 H100", (480,), "GB/s", busbw("h100-8x400g"), "nccl-tests#212"),
+    Row(
+        "all_reduce algbw, 8 H100",
+        (275,),
+        "GB/s",
+        lambda: (
+            expect_collective(find_machine("h100-8x400g"), Collective.ALL_REDUCE, 1).algbw_gb_per_s
+        ),
+        "nccl-tests#212",
+    ),
+    Row(
+        "all_reduce busbw by ring, 8 H100",
+        (370,),
+        "GB/s",
+        busbw("h100-8x400g", algorithm=RING),
+        "nccl-tests#212",
+    ),
+    Row("all_reduce busbw, 8 A100", (230,), "GB/s", busbw("a100-8x200g"), "nccl-tests#149"),
+    Row("all_reduce busbw, 8 H200, 16 GiB", (480,), "GB/s", busbw("h200-8x400g"), STAS),
+    Row(
+        "all_reduce busbw by ring, 8 H200",
+        (367,),
+        "GB/s",
+        busbw("h200-8x400g", algorithm=RING),
+        STAS,
+    ),
+    Row(
+        "all_gather busbw, 8 H200",
+        (361,),
+        "GB/s",
+        busbw("h200-8x400g", Collective.ALL_GATHER),
+        STAS,
+    ),
+    Row(
+        "reduce_scatter busbw, 8 H200",
+        (363,),
+        "GB/s",
+        busbw("h200-8x400g", Collective.REDUCE_SCATTER),
+        STAS,
+    ),
+    Row("NVLink as kernels see it, A100", (240,), "GB/s", link("a100-8x200g"), "nccl#1054"),
+    Row("pair copy one way, H200", (396,), "GB/s", copied("h200-8x400g"), STAS),
+    Row("pair copy both ways, H200", (784,), "GB/s", copied("h200-8x400g", 2), STAS),
+    Row("PCIe gen5 x16, GPU to host", (55.4,), "GB/s", pcie("gen5"), STAS),
+    Row("PCIe gen5 x16, host to GPU", (55.1,), "GB/s", pcie("gen5"), STAS),
+    Row("ib_write_bw, one NDR HCA", (399.6, 399.9), "Gbit/s", one_hca(400), "azhpc#152"),
+)
+
+ELSEWHERE: Sequence[Row] = (
+    Row("all_reduce busbw, 8 H800", (215,), "GB/s", busbw("h800-8x400g"), "nccl#1374"),
+    Row(
+        "all_reduce busbw, 8 GB200 of 2 trays",
+        (811,),
+        "GB/s",
+        busbw("gb200-nvl72", nodes=2),
+        "lixueduan.com",
+    ),
+    Row(
+        "all_reduce busbw, 72 GB200, one rack",
+        (835, 847),
+        "GB/s",
+        busbw("gb200-nvl72", nodes=18),
+        "coreweave nccl-tests#43",
+    ),
+    Row("all_reduce busbw, 8 MI300X", (312.9,), "GB/s", busbw("mi300x-8x400g"), STAS),
+    Row("all_reduce busbw, 2 MI300X", (47.7,), "GB/s", busbw("mi300x-8x400g", gpus=2), STAS),
+    Row("all_reduce busbw, 2 x 8 H100", (470,), "GB/s", busbw("h100-8x400g", nodes=2), "#309"),
+    Row("all_reduce busbw, 4 x 8 H100", (365.8,), "GB/s", busbw("h100-8x400g", nodes=4), "#309"),
+    Row("all_reduce busbw, 4 x 8 B200", (376.7,), "GB/s", busbw("b200-8x400g", nodes=4), STAS),
+    Row(
+        "all_reduce busbw, 2 x 8 A100 by ring",
+        (192,),
+        "GB/s",
+        busbw("a100-8x200g", nodes=2, algorithm=RING),
+        f"{MAINTAINER}, nccl#812",
+    ),
+    Row(
+        "all_reduce busbw, 3 x 8 A100, 4 NICs",
+        (96,),
+        "GB/s",
+        busbw("a100-4x200g", nodes=3, algorithm=RING),
+        f"{MAINTAINER}, nccl-tests#119",
+    ),
+    Row(
+        "all_reduce busbw, 5 x 8 H100, 4 NICs, ring",
+        (190,),
+        "GB/s",
+        busbw("h100-4x400g", nodes=5, algorithm=RING),
+        "nccl#1368",
+    ),
+    Row("pair copy one way, A100", (274,), "GB/s", copied("a100-8x200g"), STAS),
+    Row("pair copy one way, H100", (376,), "GB/s", copied("h100-8x400g"), STAS),
+    Row("pair copy one way, GB200", (770,), "GB/s", copied("gb200-nvl72"), "Azure guide #7"),
+)
+
+# Bus bandwidth over size. A100: one process for all 8 GPUs, an older NCCL.
+CURVES: dict[tuple[str, int, str], dict[int, float]] = {
+    ("h200-8x400g", 1, "nccl-tests, 8 H200"): {
+        2**15: 3.20,
+        2**18: 24.63,
+        2**20: 72.45,
+        2**22: 139.97,
+        2**24: 242.45,
+        2**26: 369.82,
+        2**28: 442.27,
+        2**30: 464.00,
+        2**32: 473.10,
+        2**34: 480.70,
+    },
+    ("a100-8x200g", 1, "nccl-tests, 8 A100"): {
+        2**22: 72.33,
+        2**24: 106.16,
+        2**26: 171.54,
+        2**28: 194.07,
+        2**30: 229.04,
+        2**32: 233.88,
+        2**34: 234.89,
+    },
+    ("b200-8x400g", 4, "all_reduce_bench, 4 x 8 B200"): {
+        2**22: 31.63,
+        2**24: 71.80,
+        2**26: 197.77,
+        2**28: 283.23,
+        2**30: 365.99,
+        2**32: 374.66,
+        2**34: 376.71,
+    },
+}
+
+
+def main() -> int:
+    worst = table("Measured, and counted", MEASURED)
+    errors = [abs(row.error) for row in MEASURED]
+    median = statistics.median(errors)
+    print(f"{len(errors)} rows: median error {median:.1%}, worst {worst:.1%}\n")
+    table("Elsewhere, not counted", ELSEWHERE)
+    print()
+    curves()
+    bounds = f"median at most {MEDIAN_BOUND:.0%}, none above {WORST_BOUND:.0%}"
+    holds = median <= MEDIAN_BOUND and worst <= WORST_BOUND
+    print(f"\nbounds: {bounds}: {'held' if holds else 'NOT HELD'}")
+    return 0 if holds else 1
+
+
+def table(title: str, rows: Sequence[Row]) -> float:
+    print(f"{title:<44} {'measured':>9} {'expected':>9} {'error':>7}  source")
+    for row in rows:
+        print(
+            f"{row.what:<44} {row.middle:>9.1f} {row.expected():>9.1f} {row.error:>+7.1%}"
+            f"  {row.source}"
+        )
+    return max(abs(row.error) for row in rows)
+
+
+def curves() -> None:
+    print(f"{'Curves of all_reduce busbw, GB/s':<44} {'measured':>9} {'expected':>9} {'error':>7}")
+    for (hardware, nodes, what), points in CURVES.items():
+        found = expect_collective(find_machine(hardware), Collective.ALL_REDUCE, nodes)
+        for size, measured in points.items():
+            expected = found.at(size).busbw_gb_per_s
+            name = f"{what}, {size >> 10:,} KiB"
+            print(f"{name:<44} {measured:>9.1f} {expected:>9.1f} {expected / measured - 1:>+7.1%}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
