@@ -7,8 +7,7 @@ from dataclasses import dataclass
 class HostDevices:
     """What one host has; ``None`` is not known.
 
-    ``hcas`` are its RDMA devices with an active port and ``interfaces`` its network interfaces, both
-    in the order of the system.
+    ``hcas`` are its RDMA devices with an active port, ``interfaces`` its network interfaces.
     """
 
     host: str

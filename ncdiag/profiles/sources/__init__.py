@@ -1,7 +1,7 @@
 """Settings of environment variables out of the files that hold them; nothing is executed.
 
-``read_settings(data, name)`` finds the kind by content and name. A setting whose value is only known
-when the file is run (``$HOST``) has the value :data:`UNKNOWN_VALUE`; ``None`` takes a variable away.
+``read_settings(data, name)`` finds the kind by content and name. A value that is only known when the
+file is run keeps its ``$``, or is :data:`UNKNOWN_VALUE`; ``None`` takes a variable away.
 """
 
 from typing import Final

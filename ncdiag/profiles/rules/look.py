@@ -1,0 +1,141 @@
+"""Settings as the rules look at them: which layer each stands in, and which one takes effect."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import PurePosixPath
+
+from ncdiag.model.environment import Setting
+from ncdiag.profiles.context import LintContext
+
+_LINE = re.compile(r":[0-9]+\Z")
+# $HOST, `hostname`, {nic.socket} of a profile, {{ nic }} of a template.
+_OPEN = re.compile(r"[$`]|\{\{|\{[a-z]+(?:\.[a-z0-9_]+)+\}")
+_INTEGER = re.compile(r"[ \t]*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
+_OCTAL_START = re.compile(r"0*([0-7]*)")
+
+
+class Layer(IntEnum):
+    """Where NCCL finds a value; the first that sets it wins.
+
+    Source: NCCL 2.30.7, src/misc/param.cc.
+    """
+
+    PROCESS = 0
+    USER_FILE = 1
+    SYSTEM_FILE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """``settings`` in their order, ``effective`` those that win, by name."""
+
+    settings: tuple[Setting, ...]
+    effective: dict[str, Setting]
+    context: LintContext
+
+    def value(self, name: str) -> str | None:
+        """The value of ``name``, where it is set and known."""
+        setting = self.effective.get(name)
+        if setting is None or setting.value is None or is_open(setting.value):
+            return None
+        return setting.value
+
+    def integer(self, name: str) -> int | None:
+        """That value as NCCL reads a number, or ``None``."""
+        value = self.value(name)
+        return None if value is None else as_integer(value)
+
+    def multi_host(self) -> bool | None:
+        """Whether the job has more than one host, where that is known."""
+        if len(self.context.hosts) > 1:
+            return True
+        if self.context.ranks is None:
+            return None
+        # No host has more than 16 GPUs; up to 8 ranks may be one host.
+        return True if self.context.ranks > 16 else None if self.context.ranks > 1 else False
+
+    def nvlink(self) -> bool | None:
+        """Whether GPUs of some host are joined by NVLink, where that is known."""
+        known = [host.nvlink for host in self.context.hosts if host.nvlink is not None]
+        return any(known) if known else None
+
+
+def look_at(settings: Sequence[Setting], context: LintContext) -> Look:
+    """Find out which of ``settings`` take effect."""
+    return Look(tuple(settings), _effective(settings), context)
+
+
+def is_open(value: str) -> bool:
+    """Whether ``value`` is only known once a shell, or a profile, has filled it in."""
+    return _OPEN.search(value) is not None
+
+
+def as_integer(value: str) -> int | None:
+    """What C's strtoll reads of the start of ``value``, in any base; ``None`` is no number."""
+    found = _INTEGER.match(value[:64])
+    if not found:
+        return None
+    sign, digits = found.groups()
+    if digits[:2] in ("0x", "0X"):
+        number = int(digits, 16)
+    elif digits[0] == "0":
+        number = int(_OCTAL_START.match(digits)[1] or "0", 8)  # type: ignore[index]
+    else:
+        number = int(digits)
+    return -number if sign == "-" else number
+
+
+def is_before(at_hand: tuple[int, ...], version: tuple[int, ...]) -> bool:
+    """Whether ``at_hand`` is older than ``version``; 2.18 stands for every 2.18."""
+    return at_hand < version[: len(at_hand)]
+
+
+def shown(version: tuple[int, ...]) -> str:
+    """``version`` as it is written: 2.18.1."""
+    return ".".join(str(part) for part in version)
+
+
+def layer_of(setting: Setting, conf_file: str | None = None) -> Layer:
+    """The layer of ``setting`` by its place; ``conf_file`` is the value of NCCL_CONF_FILE."""
+    path = file_of(setting.place)
+    if conf_file is not None and path == conf_file:
+        return Layer.USER_FILE
+    name = PurePosixPath(path).name
+    if name in (".nccl.conf", ".rccl.conf"):
+        return Layer.USER_FILE
+    return Layer.SYSTEM_FILE if name in ("nccl.conf", "rccl.conf") else Layer.PROCESS
+
+
+def file_of(place: str) -> str:
+    """The file of ``file:line``."""
+    return _LINE.sub("", place)
+
+
+def is_user_file(setting: Setting) -> bool:
+    """Whether ``setting`` stands in the file that NCCL_CONF_FILE takes the place of."""
+    return PurePosixPath(file_of(setting.place)).name in (".nccl.conf", ".rccl.conf")
+
+
+def conf_file_of(settings: Sequence[Setting]) -> str | None:
+    """The last value of NCCL_CONF_FILE outside of such files."""
+    found = None
+    for setting in settings:
+        if setting.name == "NCCL_CONF_FILE" and layer_of(setting) is Layer.PROCESS:
+            found = setting.value
+    return found
+
+
+def _effective(settings: Sequence[Setting]) -> dict[str, Setting]:
+    conf_file = conf_file_of(settings)
+    layers: dict[Layer, dict[str, Setting]] = {layer: {} for layer in Layer}
+    for setting in settings:
+        layer = layer_of(setting, conf_file)
+        if layer is Layer.PROCESS:
+            layers[layer][setting.name] = setting
+            if setting.value is None:
+                del layers[layer][setting.name]
+        elif conf_file is None or not is_user_file(setting) or file_of(setting.place) == conf_file:
+            layers[layer].setdefault(setting.name, setting)
+    return layers[Layer.SYSTEM_FILE] | layers[Layer.USER_FILE] | layers[Layer.PROCESS]

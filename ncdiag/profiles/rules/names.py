@@ -1,0 +1,143 @@
+"""Names: unknown, misspelt, renamed, removed, or too new for the NCCL at hand."""
+
+from collections.abc import Iterator
+
+from ncdiag.model.environment import LintFinding, LintSeverity, Reader, Setting, Variable
+from ncdiag.profiles.catalogue import NEWEST_NCCL, is_complete, near, variable
+from ncdiag.profiles.context import LintContext
+from ncdiag.profiles.rules.look import is_before, shown
+from ncdiag.profiles.rules.table import found
+
+# The oldest releases that are still met; what went before them is gone for everybody. NCCL 2.10 is
+# of 2021, PyTorch 2.4 is what this project needs at least.
+_OLDEST = {Reader.NCCL: (2, 10), Reader.PYTORCH: (2, 4)}
+_PREFIX = "NCCL_"
+
+
+def check(setting: Setting, context: LintContext) -> Iterator[LintFinding]:
+    """What is wrong with the name of ``setting``, and with its being set at all."""
+    row = variable(setting.name)
+    if row is None:
+        yield from _unknown(setting, context)
+    elif row.reader is Reader.NOBODY:
+        yield _read_by_nobody(setting, row)
+    elif row.removed is not None and (finding := _removed(setting, row, context)):
+        yield finding
+    elif row.since is not None and _before(context, row, row.since):
+        version = shown(row.since)
+        yield found(
+            "too_new",
+            setting,
+            f"{row.reader} reads {row.name} from {version} on, and "
+            f"{shown(_at_hand(context, row) or ())} does not",
+            f"use {row.reader} {version} or newer, or drop {row.name}",
+        )
+    elif row.deprecated is not None:
+        yield from _deprecated(setting, row, context)
+    elif row.internal:
+        yield found(
+            "undocumented",
+            setting,
+            f"{row.name} is undocumented and may change without notice",
+            f"drop {row.name} unless NVIDIA asked for it",
+        )
+
+
+def _unknown(setting: Setting, context: LintContext) -> Iterator[LintFinding]:
+    name = setting.name
+    stripped = name.strip()
+    if stripped != name and variable(stripped):
+        yield found(
+            "name_blanks",
+            setting,
+            f"{name!r} is not {stripped}: the blank belongs to the name",
+            f"write {stripped}= without blanks round it",
+        )
+    elif name != name.upper() and variable(name.upper()):
+        yield found(
+            "name_letter_case",
+            setting,
+            f"nobody reads {name}: names are upper case",
+            f"write {name.upper()}",
+        )
+    elif is_complete(name) or _is_slip(name):
+        newer = context.nccl is not None and context.nccl > NEWEST_NCCL
+        close = near(name) or near(_PREFIX + name.partition("_")[2])
+        yield found(
+            "unknown_name",
+            setting,
+            f"no program that is known reads {name}",
+            f"did you mean {' or '.join(close)}?" if close else f"drop {name}",
+            LintSeverity.WARNING if newer and not close else None,
+        )
+
+
+def _is_slip(name: str) -> bool:
+    """Whether ``name`` is a known one but for a slip in its NCCL_, such as NCLL_DEBUG."""
+    start, _, rest = name.upper().partition("_")
+    if start == "NCCL" or not (3 <= len(start) <= 6 and start[0] == "N"):
+        return False
+    return set(start) == set("NCL") and variable(_PREFIX + rest) is not None
+
+
+def _read_by_nobody(setting: Setting, row: Variable) -> LintFinding:
+    if row.replaced_by is None:
+        return found(
+            "read_by_nobody",
+            setting,
+            f"{row.name} is read by neither NCCL nor PyTorch",
+            row.meaning,
+        )
+    return found(
+        "read_by_nobody",
+        setting,
+        f"{row.name} is read by neither NCCL nor PyTorch",
+        f"use {row.replaced_by}. {row.meaning}",
+    )
+
+
+def _removed(setting: Setting, row: Variable, context: LintContext) -> LintFinding | None:
+    removed = row.removed or ()
+    at_hand = _at_hand(context, row)
+    if _before(context, row, removed):
+        return None
+    certain = at_hand is not None or removed <= _OLDEST[Reader.NCCL]
+    instead = f"use {row.replaced_by}" if row.replaced_by else f"drop {row.name}"
+    return found(
+        "renamed" if row.replaced_by else "removed",
+        setting,
+        f"{row.reader} does not read {row.name} from {shown(removed)} on",
+        instead,
+        None if certain else LintSeverity.WARNING,
+    )
+
+
+def _deprecated(setting: Setting, row: Variable, context: LintContext) -> Iterator[LintFinding]:
+    deprecated = row.deprecated or ()
+    if _before(context, row, deprecated):
+        return
+    if row.reader is Reader.PYTORCH and row.replaced_by and row.name.startswith(_PREFIX):
+        yield found(
+            "pytorch_alias",
+            setting,
+            f"{row.name} is PyTorch's deprecated alias of {row.replaced_by}; NCCL does not read it",
+            f"use {row.replaced_by}",
+        )
+        return
+    certain = _at_hand(context, row) is not None or deprecated <= _OLDEST.get(row.reader, ())
+    yield found(
+        "deprecated",
+        setting,
+        f"{row.name} is deprecated since {row.reader} {shown(deprecated)}",
+        f"use {row.replaced_by}" if row.replaced_by else f"drop {row.name}",
+        None if certain else LintSeverity.INFO,
+    )
+
+
+def _at_hand(context: LintContext, row: Variable) -> tuple[int, ...] | None:
+    return {Reader.NCCL: context.nccl, Reader.PYTORCH: context.pytorch}.get(row.reader)
+
+
+def _before(context: LintContext, row: Variable, version: tuple[int, ...]) -> bool:
+    at_hand = _at_hand(context, row)
+    return at_hand is not None and is_before(at_hand, version)
