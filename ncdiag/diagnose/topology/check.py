@@ -3,12 +3,17 @@
 from collections.abc import Iterable
 
 from ncdiag.diagnose.topology.graph import check_graphs
+from ncdiag.diagnose.topology.infiniband import check_fabric, check_ports
 from ncdiag.diagnose.topology.matrix import check_matrix
 from ncdiag.diagnose.topology.nccl import check_nccl
+from ncdiag.diagnose.topology.slurm import check_slurm
 from ncdiag.model.topology import (
     GpuMatrix,
+    IbFabric,
+    IbPorts,
     NcclGraphs,
     NcclTopology,
+    SlurmTopology,
     Topology,
     TopologyFinding,
     TopologySeverity,
@@ -35,4 +40,9 @@ def _rules(topology: Topology) -> Iterable[TopologyFinding]:
             return check_graphs(topology)
         case GpuMatrix():
             return check_matrix(topology)
-    return ()
+        case IbFabric():
+            return check_fabric(topology)
+        case IbPorts():
+            return check_ports(topology)
+        case SlurmTopology():
+            return check_slurm(topology)

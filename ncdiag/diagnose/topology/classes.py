@@ -206,14 +206,14 @@ CLASSES: tuple[FindingClass, ...] = (
     FindingClass(
         "ib_link_width_mismatch",
         Area.INFINIBAND,
-        _DEGRADED,
+        _DEGRADED_OR_INFO,
         "a link has fewer lanes than its like, or its ends disagree",
         "reseat or replace the cable; look at ibdiagnet and mlxlink",
     ),
     FindingClass(
         "ib_link_speed_mismatch",
         Area.INFINIBAND,
-        _DEGRADED,
+        _DEGRADED_OR_INFO,
         "a link is slower than both its ends are elsewhere, or its ends disagree",
         "reseat or replace the cable; look at the port's enabled speeds in mlxlink",
     ),
@@ -234,7 +234,7 @@ CLASSES: tuple[FindingClass, ...] = (
     FindingClass(
         "ib_port_down",
         Area.INFINIBAND,
-        _DEGRADED,
+        _DEGRADED_OR_INFO,
         "a port of a host's adapter is not up",
         "look at the cable, the switch's port and the subnet manager",
     ),

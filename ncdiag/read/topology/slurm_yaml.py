@@ -60,12 +60,13 @@ def _shape(topology: Mapping[str, PlainValue]) -> tuple[str, list[Any], tuple[in
 def _topology(plugin: str, entries: list[Any], sizes: tuple[int, ...]) -> SlurmTopology:
     names, found = Names(), []
     for place, entry in enumerate(entries, start=1):
-        error = TruncatedTopologyError if place == len(entries) else NotATopologyError
+        last = place == len(entries)
+        error = TruncatedTopologyError if last else NotATopologyError
         try:
             switch = _switch(entry, "switch" if plugin == "tree" else "block", names)
         except TruncatedTopologyError as cut:
             raise error(f"{cut}") from None
-        if switch is None or not (switch.switches or switch.nodes):
+        if switch is None or (last and not (switch.switches or switch.nodes)):
             raise error(f"a {plugin} whose entry {place} is not whole: {quoted(str(entry))}")
         found.append(switch)
     return SlurmTopology(plugin=plugin, switches=tuple(found), block_sizes=sizes)

@@ -1,0 +1,114 @@
+"""Nodes of a fabric: adapters without links, leaves short of uplinks, hosts short of adapters."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from ncdiag.diagnose.topology.findings import degraded, info
+from ncdiag.diagnose.topology.ib_names import NodeNames
+from ncdiag.diagnose.topology.peers import LEAST_ALIKE, grouped
+from ncdiag.model.cables import Cable
+from ncdiag.model.topology import IbFabric, IbNode, IbNodeKind, TopologyFinding
+from ncdiag.read.topology.ib_descriptions import host_adapter, is_aggregation_node
+
+# What "most" and "at least" mean to the classes of findings.
+_MOST_LEAVES = 0.5
+_NEARLY_ALL_LEAVES = 0.8
+_MOST_HOSTS = 0.8
+_DIGITS = re.compile(r"\d+")
+
+
+def without_links(
+    fabric: IbFabric, links: Sequence[Cable], names: NodeNames
+) -> Iterator[TopologyFinding]:
+    """Records of adapters that list no port."""
+    listed = {cable.second.node.guid: cable for cable in links}
+    for node in fabric.nodes:
+        if node.kind is not IbNodeKind.CA or not node.has_record or node.ports:
+            continue
+        if is_aggregation_node(node.description):
+            continue
+        cable = listed.get(node.guid)
+        other = f", though {names.end(cable.first)} lists it" if cable else ""
+        yield degraded(
+            "ca_without_links",
+            names.of(node),
+            f"the record of {names.of(node)} ({node.guid}) has no port{other}",
+        )
+
+
+def uneven_uplinks(links: Sequence[Cable], names: NodeNames) -> Iterator[TopologyFinding]:
+    """Leaves, which are the switches with hosts, that have fewer links to switches than most."""
+    leaves = _leaves(links)
+    if len(leaves) < 2:
+        return
+    usual = Counter(uplinks for _, uplinks, _ in leaves).most_common(1)[0][0]
+    per_host = median(uplinks / hosts for _, uplinks, hosts in leaves)
+    for leaf, uplinks, hosts in leaves:
+        more = sum(other > uplinks for _, other, _ in leaves)
+        others = len(leaves) - 1
+        if uplinks >= usual or more < _MOST_LEAVES * others:
+            continue
+        text = (
+            f"{names.of(leaf)} has {uplinks} links to other switches for {hosts} adapters; "
+            f"{more} of {others} other leaves have more, most of them {usual}"
+        )
+        few_hosts = uplinks / hosts >= per_host
+        clear = more >= LEAST_ALIKE and more >= _NEARLY_ALL_LEAVES * others
+        report = degraded if clear and not few_hosts else info
+        yield report("ib_uplinks_uneven", names.of(leaf), text)
+
+
+def _leaves(links: Sequence[Cable]) -> list[tuple[IbNode, int, int]]:
+    """Each leaf with its links to other switches and to adapters of hosts."""
+    nodes: dict[str, IbNode] = {}
+    uplinks: Counter[str] = Counter()
+    hosts: Counter[str] = Counter()
+    for cable in links:
+        for end, far in (cable.ends, cable.ends[::-1]):
+            if end.node.kind is not IbNodeKind.SWITCH:
+                continue
+            nodes[end.node.guid] = end.node
+            if cable.joins_switches:
+                uplinks[end.node.guid] += 1
+            elif far.node.kind is IbNodeKind.CA and not is_aggregation_node(far.node.description):
+                hosts[end.node.guid] += 1
+    return [(nodes[guid], uplinks[guid], count) for guid, count in hosts.items()]
+
+
+def missing_adapters(fabric: IbFabric) -> Iterator[TopologyFinding]:
+    """Hosts with fewer adapters in the fabric than nearly all of the hosts."""
+    counts, unnamed = _adapters(fabric)
+    alike = grouped((host, _DIGITS.sub("#", host)) for host in counts)
+    for host, count in counts.items():
+        others = len(counts) - 1
+        more = sum(other > count for other in counts.values())
+        if others < LEAST_ALIKE or more < _MOST_HOSTS * others:
+            continue
+        usual = Counter(counts.values()).most_common(1)[0][0]
+        kin = [counts[one] for one in alike[_DIGITS.sub("#", host)] if one != host]
+        sure = len(kin) >= LEAST_ALIKE and sum(one > count for one in kin) >= _MOST_HOSTS * len(kin)
+        text = (
+            f"{host} has {count} adapters in the fabric; {more} of {others} other hosts have more, "
+            f"most of them {usual}"
+        )
+        if unnamed:
+            text += f"; {unnamed} adapters name no host, and may be its own"
+        report = degraded if sure and not unnamed else info
+        yield report("ib_host_hca_missing", host, text)
+
+
+def _adapters(fabric: IbFabric) -> tuple[dict[str, int], int]:
+    """Adapters by host, and how many name none."""
+    hosts: dict[str, set[str]] = defaultdict(set)
+    unnamed = 0
+    for node in fabric.nodes:
+        if node.kind is not IbNodeKind.CA or is_aggregation_node(node.description):
+            continue
+        named = host_adapter(node.description)
+        if named is None:
+            unnamed += 1
+        else:
+            hosts[named.host].add(node.guid)
+    return {host: len(adapters) for host, adapters in hosts.items()}, unnamed

@@ -1,0 +1,104 @@
+"""What is wrong with Slurm's topology, as far as it can be seen without the nodes."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from ncdiag.diagnose.topology.findings import degraded, info
+from ncdiag.diagnose.topology.peers import listed
+from ncdiag.model.nodes import fold
+from ncdiag.model.topology import SlurmSwitch, SlurmTopology, TopologyFinding
+
+# A root over this share of the nodes is the one that the others were forgotten in.
+_MAIN_ROOT = 0.5
+
+
+def check_slurm(topology: SlurmTopology) -> tuple[TopologyFinding, ...]:
+    """The findings of a tree or of blocks."""
+    return (*_twice(topology), *_undefined(topology), *_roots(topology))
+
+
+def _twice(topology: SlurmTopology) -> Iterator[TopologyFinding]:
+    """Nodes that several switches or blocks name, by the switches that do."""
+    owners: dict[str, list[str]] = defaultdict(list)
+    for switch in topology.switches:
+        for node in dict.fromkeys(switch.nodes):
+            owners[node].append(switch.name)
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for node, several in owners.items():
+        if len(several) > 1:
+            groups[tuple(several)].append(node)
+    kind = "blocks" if topology.plugin == "block" else "leaf switches"
+    for names, nodes in groups.items():
+        where = fold(nodes)
+        yield degraded(
+            "slurm_node_in_two_leaves",
+            where,
+            f"{where} stands under {len(names)} {kind}: {listed(names)}",
+        )
+
+
+def _undefined(topology: SlurmTopology) -> Iterator[TopologyFinding]:
+    """Switches that are named below another, and have no line."""
+    defined = {switch.name for switch in topology.switches}
+    parents: dict[str, list[str]] = defaultdict(list)
+    for switch in topology.switches:
+        for name in switch.switches:
+            if name not in defined:
+                parents[name].append(switch.name)
+    for name, above in parents.items():
+        yield degraded(
+            "slurm_undefined_switch",
+            name,
+            f"{listed(above)} names the switch {name}, which has no line of its own",
+        )
+
+
+def _roots(topology: SlurmTopology) -> Iterator[TopologyFinding]:
+    """Roots beside the one over most nodes; several alike; none, where switches form a ring."""
+    if topology.plugin == "block":
+        return
+    switches = {switch.name: switch for switch in topology.switches}
+    below = {name for switch in topology.switches for name in switch.switches}
+    roots = [name for name in switches if name not in below]
+    if len(roots) == 1:
+        return
+    if not roots:
+        yield degraded(
+            "slurm_no_common_root",
+            topology.switches[0].name,
+            f"every one of {len(switches)} switches is below another: they form a ring",
+        )
+        return
+    sizes = {name: len(_nodes_below(name, switches)) for name in roots}
+    main = max(roots, key=lambda name: sizes[name])
+    whole = sum(sizes.values())
+    if switches[main].switches and sizes[main] > _MAIN_ROOT * whole:
+        for name in roots:
+            if name != main:
+                yield degraded(
+                    "slurm_no_common_root",
+                    name,
+                    f"{name} with {sizes[name]} nodes is below no switch; {main} is the root of "
+                    f"{sizes[main]} of {whole} nodes",
+                )
+        return
+    yield info(
+        "slurm_no_common_root",
+        listed(roots),
+        f"{len(roots)} roots: {listed([f'{name} ({sizes[name]} nodes)' for name in roots])}",
+    )
+
+
+def _nodes_below(name: str, switches: Mapping[str, SlurmSwitch]) -> set[str]:
+    """The nodes at any depth below a switch."""
+    found: set[str] = set()
+    seen, open_ = {name}, [name]
+    while open_:
+        switch = switches.get(open_.pop())
+        if switch is None:
+            continue
+        found.update(switch.nodes)
+        new = [child for child in switch.switches if child not in seen]
+        seen.update(new)
+        open_.extend(new)
+    return found
