@@ -40,7 +40,7 @@ def check_matrix(matrix: GpuMatrix) -> Iterator[TopologyFinding]:
     yield from _unknown(matrix)
 
 
-def _links_of(path: str | None) -> int | None:
+def links_of(path: str | None) -> int | None:
     """Return how many links a cell states: none for PCIe paths, ``None`` where it is unknown."""
     if path is None or not _is_known(path):
         return None
@@ -58,7 +58,7 @@ def _row(matrix: GpuMatrix, cells: Cells, gpu: str) -> list[int] | None:
     for other in matrix.gpus:
         if other != gpu:
             path = cells.get((gpu, other), cells.get((other, gpu)))
-            count = _links_of(path)
+            count = links_of(path)
             if count is None:
                 return None
             found.append(count)
@@ -107,7 +107,7 @@ def _unclear(cells: Cells, rows: Mapping[str, Sequence[int]]) -> Iterator[Topolo
         ((a, b), float(count))
         for at, a in enumerate(gpus)
         for b in gpus[at + 1 :]
-        if (count := _links_of(cells.get((a, b), cells.get((b, a))))) is not None
+        if (count := links_of(cells.get((a, b), cells.get((b, a))))) is not None
     ]
     result = below_the_usual(pairs)
     if result is not None and result.odd and result.usual:
@@ -139,8 +139,8 @@ def _lopsided(matrix: GpuMatrix, cells: Cells) -> Iterator[TopologyFinding]:
         if not _is_known(there) or not _is_known(back):
             continue
         text = f"{a} to {b} is {there}, {b} to {a} is {back}"
-        if {a, b} <= gpus and (_links_of(there) or _links_of(back)):
-            fewer = a if (_links_of(there) or 0) < (_links_of(back) or 0) else b
+        if {a, b} <= gpus and (links_of(there) or links_of(back)):
+            fewer = a if (links_of(there) or 0) < (links_of(back) or 0) else b
             yield degraded("nvlink_asymmetric", fewer, text)
         else:
             yield info("matrix_damaged", a, f"{text}; a path is the same both ways")
@@ -148,7 +148,7 @@ def _lopsided(matrix: GpuMatrix, cells: Cells) -> Iterator[TopologyFinding]:
 
 def _impossible(cells: Cells) -> Iterator[TopologyFinding]:
     for (a, _), path in cells.items():
-        if (count := _links_of(path)) is not None and count > _MOST_NVLINKS:
+        if (count := links_of(path)) is not None and count > _MOST_NVLINKS:
             yield info(
                 "nvlink_count_impossible",
                 a,
