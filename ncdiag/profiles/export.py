@@ -20,7 +20,7 @@ SCHEMA: Final = "ncdiag/env-export/1"
 # NCCL copies a value of its files into a buffer of 1024 (setEnvFile in src/misc/param.cc).
 _MAX_CONF_BYTES: Final = 1023
 # Whoever reads these with getenv does so after NCCL has read its files.
-_AFTER_NCCL: Final = (Reader.NCCL, Reader.RCCL, Reader.PLUGIN, Reader.OFI)
+_AFTER_NCCL: Final = (Reader.NCCL, Reader.RCCL, Reader.PLUGIN, Reader.OFI, Reader.LIBFABRIC)
 _PLAIN_YAML = re.compile(r"[\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
 
 
