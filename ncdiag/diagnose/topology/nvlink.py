@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from ncdiag.diagnose.topology.findings import degraded, fatal, info, sides
 from ncdiag.diagnose.topology.machine import GPU_CLASSES, NVSWITCH_CLASS, Machine, is_invented
 from ncdiag.diagnose.topology.peers import ONE_ODD_OF, below_the_usual, by
+from ncdiag.expect.gpu_links import nvlink_generation
 from ncdiag.model.topology import Gpu, GpuLink, GpuLinkKind, TopologyFinding
 
-# Most NVLinks of a GPU by compute capability: NCCL, graph/xml.cc asks for no more (sm 70 six, 80
-# twelve, 90 and later eighteen); parts split in two (mlopart) state those of both halves.
-_MOST_NVLINKS = {60: 4, 61: 4, 70: 6, 72: 6, 80: 12, 90: 18, 100: 18, 103: 18}
+# A part split in two (mlopart) states the links of both halves.
 _HALVES = 2
 # Every pair is looked at up to this many GPUs (a rack has 72 or 144).
 _MOST_PAIRED = 256
@@ -169,10 +168,10 @@ def _lopsided(machine: Machine) -> list[tuple[Gpu, Gpu, int, int]]:
 
 def _most_nvlinks(gpu: Gpu) -> int | None:
     """Return the most NVLinks a GPU can have; ``None`` where that is not known."""
-    if gpu.gcn is not None or gpu.sm is None or not gpu.sm.isdecimal():
+    generation = nvlink_generation(gpu)
+    if generation is None:
         return None
-    most = _MOST_NVLINKS.get(int(gpu.sm[:4]))
-    return None if most is None else most * (_HALVES if gpu.mlopart is not None else 1)
+    return generation.most_links * (_HALVES if gpu.mlopart is not None else 1)
 
 
 def _impossible(machine: Machine, like: Sequence[Gpu]) -> Iterator[TopologyFinding]:
