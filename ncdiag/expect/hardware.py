@@ -12,7 +12,7 @@ from ncdiag.model.text import visible
 _IB, _ROCE, _EFA = LinkLayer.INFINIBAND, LinkLayer.ROCE, LinkLayer.EFA
 _GEN3 = PcieLink(gigatransfers_per_s=8.0, lanes=16)
 _GEN4 = PcieLink(gigatransfers_per_s=16.0, lanes=16)
-_GEN4_X8 = PcieLink(gigatransfers_per_s=16.0, lanes=8)
+_GEN5_X8 = PcieLink(gigatransfers_per_s=32.0, lanes=8)
 _GEN5 = PcieLink(gigatransfers_per_s=32.0, lanes=16)
 _GEN6 = PcieLink(gigatransfers_per_s=64.0, lanes=16)
 
@@ -27,13 +27,13 @@ def _machine(
     name: str,
     gpu: str,
     gpus: int,
-    nics: tuple[int, float, LinkLayer, PcieLink],
+    nics: tuple[int, float, LinkLayer, PcieLink | None],
     *,
     board: str,
     nic: str,
     host_path: HostPath = HostPath.SWITCH,
 ) -> Machine:
-    """One row: ``nics`` are how many, Gbit/s, what frames the packets, and the slot of each."""
+    """One row: ``nics`` are how many, Gbit/s, what frames the packets, and the slot if known."""
     kind = GPUS[gpu]
     count, gbit_per_s, layer, slot = nics
     return Machine(
@@ -126,7 +126,7 @@ _ROWS = (
         "aws-p4d",
         "A100 SXM",
         8,
-        (4, 100, _EFA, _GEN3),
+        (4, 100, _EFA, None),
         board="AWS EC2 p4d.24xlarge: 8 A100, 400 Gbit/s",
         nic="4 EFA of 100 Gbit/s",
     ),
@@ -134,7 +134,7 @@ _ROWS = (
         "aws-p5",
         "H100 SXM",
         8,
-        (32, 100, _EFA, _GEN4_X8),
+        (32, 100, _EFA, None),
         board="AWS EC2 p5.48xlarge: 8 H100, 3200 Gbit/s",
         nic="32 EFA of 100 Gbit/s",
     ),
@@ -142,7 +142,7 @@ _ROWS = (
         "aws-p5en",
         "H200 SXM",
         8,
-        (16, 200, _EFA, _GEN5),
+        (16, 200, _EFA, None),
         board="AWS EC2 p5en.48xlarge: 8 H200, 3200 Gbit/s",
         nic="16 EFA of 200 Gbit/s",
     ),
@@ -150,7 +150,7 @@ _ROWS = (
         "aws-p6-b200",
         "B200",
         8,
-        (8, 400, _EFA, _GEN5),
+        (8, 400, _EFA, None),
         board="AWS EC2 p6-b200.48xlarge: 8 B200, 3200 Gbit/s",
         nic="8 EFA of 400 Gbit/s",
     ),
@@ -198,7 +198,7 @@ _ROWS = (
         "oci-h100",
         "H100 SXM",
         8,
-        (16, 200, _ROCE, PcieLink(gigatransfers_per_s=32.0, lanes=8)),
+        (16, 200, _ROCE, _GEN5_X8),
         board="OCI BM.GPU.H100.8: 8 H100, 8 adapters of 2 ports of 200 Gbit/s",
         nic="a port's half of PCIe gen5 x16",
     ),

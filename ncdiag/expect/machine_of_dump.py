@@ -11,7 +11,7 @@ from ncdiag.expect.places import host_of
 from ncdiag.model.errors import UndecidedError, UsageError
 from ncdiag.model.host import PcieLink
 from ncdiag.model.text import visible
-from ncdiag.model.topology import Adapter, Gpu, GpuLinkKind, NcclTopology, PciDevice, Topology
+from ncdiag.model.topology import Adapter, Gpu, GpuLinkKind, NcclTopology, PciDevice
 
 # What one link signals, GB/s each way, by the architecture it begins with: data sheets of V100,
 # A100 and H100 25, Blackwell 50, bridges of sm 86 14; of MI200 50, MI300 64, MI350 76.8.
@@ -29,7 +29,7 @@ _RAIL_SHARE = 0.25
 _MOST_GBIT_PER_S = 1600.0  # no port is faster: what says more is damaged
 
 
-def machine_of_dump(topology: Topology, name: str) -> Machine:
+def machine_of_dump(topology: object, name: str) -> Machine:
     """The host that a dump describes; of several hosts in one dump, the first.
 
     Raises :class:`UsageError` for dumps of other kinds, :class:`UndecidedError` for one without a
@@ -37,9 +37,7 @@ def machine_of_dump(topology: Topology, name: str) -> Machine:
     """
     shown = visible(name)
     if not isinstance(topology, NcclTopology):
-        raise UsageError(
-            f"{shown} is of kind {topology.kind}; what can be derived needs NCCL's XML"
-        )
+        raise UsageError(f"{shown} is no NCCL topology (XML), which bandwidths are derived from")
     host = _first_host(topology)
     gpus = [gpu for gpu in topology.gpus if host_of(topology, _cpu(topology, gpu)) == host]
     if not gpus and not topology.adapters:

@@ -101,10 +101,12 @@ def line_limit(gbit_per_s: float, layer: LinkLayer, mtu_bytes: int) -> Limit:
 def rail_limit(machine: Machine, rail: Rail, *, gdr: bool, mtu_bytes: int) -> Limit:
     """What one NIC moves between a GPU's memory and the wire, each way."""
     limits = [line_limit(rail.gbit_per_s, rail.layer, mtu_bytes)]
-    if rail.slot is not None:
-        slot = pcie_limit("the NIC", rail.slot)
-        if not (gdr and rail.near) and machine.c2c_gb_per_s is None:
-            slot = slot.then(
+    direct = (gdr and rail.near) or machine.c2c_gb_per_s is not None
+    slot = rail.slot if rail.slot is not None or direct else machine.gpu_slot
+    if slot is not None:
+        limit = pcie_limit("the NIC", slot)
+        if not direct:
+            limit = limit.then(
                 "without GPUDirect RDMA",
                 Term(_CROSSINGS_OF_HOST_MEMORY, "crossings", inverse=True),
                 why="every byte goes through the host's memory"
@@ -112,7 +114,7 @@ def rail_limit(machine: Machine, rail: Rail, *, gdr: bool, mtu_bytes: int) -> Li
                 else "no GPU reaches this NIC below a host bridge",
                 resource="host memory (no GPUDirect RDMA)",
             )
-        limits.append(slot)
+        limits.append(limit)
     return least(limits)
 
 

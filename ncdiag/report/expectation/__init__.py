@@ -1,0 +1,1 @@
+"""Expected bandwidths as text, JSON and a picture."""
