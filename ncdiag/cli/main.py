@@ -19,9 +19,11 @@ from typer.main import get_command
 import ncdiag
 from ncdiag.cli import interrupts
 from ncdiag.cli.doctor import doctor
+from ncdiag.cli.expect import app as expect
 from ncdiag.cli.parse_log import parse_log
 from ncdiag.cli.report import report
 from ncdiag.cli.sweep import sweep
+from ncdiag.cli.topo import app as topo
 from ncdiag.model.errors import ExitCode, NcdiagError
 from ncdiag.model.text import visible
 
@@ -62,6 +64,8 @@ app.command()(sweep)
 app.command()(report)
 app.command()(parse_log)
 app.command()(doctor)
+app.add_typer(topo)
+app.add_typer(expect)
 
 
 def main() -> NoReturn:

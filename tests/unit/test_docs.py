@@ -4,6 +4,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from ncdiag.cli import main
@@ -13,6 +14,13 @@ PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/READM
 COMMANDS = dict(get_command(main.app).commands)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 EXAMPLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def options_of(command: TyperCommand | TyperGroup) -> set[str]:
+    """The options of a command, or of all commands of a group."""
+    below = getattr(command, "commands", {}).values()
+    own = {option for parameter in command.params for option in parameter.opts}
+    return own.union(*(options_of(one) for one in below))
 
 
 def examples() -> list[object]:
@@ -26,19 +34,15 @@ def examples() -> list[object]:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_a_page_that_names_its_options(command: str) -> None:
     text = (ROOT / "docs" / f"{command}.md").read_text()
-    options = [
-        option
-        for parameter in COMMANDS[command].params
-        for option in parameter.opts
-        if option.startswith("--") and option != "--help"
-    ]
+    known = options_of(COMMANDS[command]) - {"--help"}
+    options = sorted(option for option in known if option.startswith("--"))
     assert [option for option in options if not re.search(rf"{option}\b(?!-)", text)] == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_page_names_an_option_that_is_not_there(command: str) -> None:
     text = (ROOT / "docs" / f"{command}.md").read_text()
-    known = {option for parameter in COMMANDS[command].params for option in parameter.opts}
+    known = options_of(COMMANDS[command])
     in_table = set(re.findall(r"^\| `(--[a-z-]+)", text, re.MULTILINE))
     assert in_table <= known
 

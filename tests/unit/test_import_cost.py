@@ -1,13 +1,23 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 HEAVY = {"torch", "pandas", "matplotlib", "distributed", "numpy", "hyperscan", "mpi4py", "dask"}
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], ["doctor", "--help"], ["parse-log", "--help"]]
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["doctor", "--help"],
+        ["parse-log", "--help"],
+        ["topo", "show", "--help"],
+        ["topo", "show", "examples/topology/gpu01.xml"],
+    ],
 )
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     code = (
@@ -19,7 +29,12 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
         "sys.exit(code)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        cwd=ROOT,
     )
     assert done.stdout.splitlines()[-1] == "loaded:"
 

@@ -1,0 +1,129 @@
+"""``ncdiag topo check``: what is wrong with topology dumps."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from ncdiag.cli import console, options
+from ncdiag.cli.topo.arguments import Live, write_json
+from ncdiag.model.errors import ExitCode, NcdiagError, UsageError
+from ncdiag.model.text import visible
+
+if TYPE_CHECKING:
+    from ncdiag.health.topology.pcie_links import PcieLinks
+    from ncdiag.model.topology import Topology
+    from ncdiag.report.topology.check import Checked
+
+_CLASSES = "What findings mean"
+
+Dumps = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PATH",
+        show_default=False,
+        help="Topology dumps, or folders of them; plain or compressed. - is standard input.",
+    ),
+]
+Explain = Annotated[
+    str | None,
+    typer.Option(
+        "--explain",
+        metavar="CLASS",
+        rich_help_panel=_CLASSES,
+        help="Say what a class of finding means and what to do about it.",
+    ),
+]
+ListClasses = Annotated[
+    bool,
+    typer.Option("--list-classes", rich_help_panel=_CLASSES, help="List all classes of findings."),
+]
+
+
+def check(
+    paths: Dumps = None,
+    *,
+    live: Live = None,
+    output_format: options.Format = options.OutputFormat.TEXT,
+    verbose: options.Verbose = False,
+    no_color: options.NoColor = False,
+    explain: Explain = None,
+    list_classes: ListClasses = False,
+) -> ExitCode:
+    """Say what is wrong with topology dumps: links that are missing, slow, or contradict.
+
+    Devices are compared with their like in the same dump. The exit code is 0 when nothing is
+    wrong, 1 with a finding that is degraded or fatal, 3 for a dump that is cut short.
+    """
+    as_json = output_format is options.OutputFormat.JSON
+    if explain is not None or list_classes:
+        return _classes(explain, as_json=as_json, no_color=no_color)
+    if not paths and live is None:
+        raise UsageError("nothing to check; name topology dumps, or --live with a tool")
+    from ncdiag.report.topology import check as report
+
+    inputs = _inputs(paths or [], live.value if live else None)
+    _tell_errors(inputs, console.messages(no_color=no_color))
+    if as_json:
+        write_json(report.render_json(inputs))
+    else:
+        report.render_text(inputs, console.results(no_color=no_color), verbose=verbose)
+    return report.exit_code(inputs)
+
+
+def _inputs(paths: Sequence[str], live: str | None) -> "list[Checked]":
+    """Each input, read and judged; raises the error of the only one, or of all that failed."""
+    from ncdiag.cli.topo.reading import files, live_dump, read_dump
+    from ncdiag.report.topology.check import Checked
+
+    named: list[tuple[str, Callable[[str], Topology | PcieLinks]]]
+    named = [(path, read_dump) for path in files(paths)]
+    if live is not None:
+        named.append((live, live_dump))
+    inputs, errors = [], []
+    for name, read in named:
+        shown = f"live:{name}" if read is live_dump else name
+        try:
+            inputs.append(_checked(shown, read(name)))
+        except NcdiagError as error:
+            errors.append(error)
+            inputs.append(Checked(shown, None, "", error=str(error)))
+    if len(errors) == len(inputs):
+        # What was cut short could not be decided, which is more than that the rest is no dump.
+        first = max(errors, key=lambda error: error.exit_code)
+        more = f" (and {len(errors) - 1} more cannot be judged)" if len(errors) > 1 else ""
+        raise type(first)(f"{first}{more}")
+    return inputs
+
+
+def _checked(name: str, dump: "Topology | PcieLinks") -> "Checked":
+    from ncdiag.diagnose.topology.check import check as check_topology
+    from ncdiag.health.topology.pcie_links import KIND, PcieLinks, check_links
+    from ncdiag.report.topology import pcie
+    from ncdiag.report.topology.check import Checked
+    from ncdiag.report.topology.text import describe
+
+    if isinstance(dump, PcieLinks):
+        return Checked(name, KIND, pcie.describe(dump), check_links(dump))
+    return Checked(name, dump.kind.value, describe(dump), check_topology(dump))
+
+
+def _tell_errors(inputs: "Sequence[Checked]", messages: Console) -> None:
+    for one in inputs:
+        if one.error:
+            messages.print(f"ncdiag: {visible(one.error)}", soft_wrap=True)
+
+
+def _classes(explain: str | None, *, as_json: bool, no_color: bool) -> ExitCode:
+    from ncdiag.diagnose.topology.classes import CLASSES
+    from ncdiag.report.topology import classes
+
+    chosen = [classes.find(explain)] if explain is not None else list(CLASSES)
+    if as_json:
+        write_json(classes.render_json(chosen))
+    elif explain is not None:
+        classes.explain(chosen[0], console.results(no_color=no_color))
+    else:
+        classes.list_all(console.results(no_color=no_color))
+    return ExitCode.DONE

@@ -1,0 +1,145 @@
+"""Reads what the ``topo`` commands are given: files, folders, standard input, a live fabric."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ncdiag.model.errors import NcdiagError, UsageError
+from ncdiag.model.text import visible
+
+if TYPE_CHECKING:
+    from ncdiag.health.topology.pcie_links import PcieLinks
+    from ncdiag.logs.decompress import Inflated
+    from ncdiag.model.topology import Topology
+
+STDIN = "-"
+# Ten times what ibnetdiscover prints of 10,000 hosts with eight adapters each; whatever is read is
+# held in memory as a whole.
+MAX_BYTES = 64 << 20
+_CHUNK = 1 << 20
+# What ``ncdiag topo capture`` writes of PCIe links says so in its first line.
+PCIE_SCHEMA = b'"ncdiag/pcie-links/1"'
+_MARK_BYTES = 256
+_HEAD_BYTES = 16
+# A file may be compressed by the one who collects, and again by the one who archives.
+_LAYERS = 3
+
+
+def read_dump(path: str) -> "Topology | PcieLinks":
+    """The dump at ``path``, plain or compressed; every error names the path."""
+    data = read_bytes(path)
+    with naming(path):
+        if PCIE_SCHEMA in data[:_MARK_BYTES]:
+            from ncdiag.health.topology.pcie_links import decode_links
+
+            return decode_links(data)
+        from ncdiag.read.topology.read_topology import read_topology
+
+        return read_topology(data)
+
+
+def live_dump(tool: str) -> "Topology":
+    """What ``tool`` says of the fabric this host is on."""
+    from ncdiag.cluster.fabric import live_fabric
+    from ncdiag.read.topology.read_topology import read_topology
+
+    data = live_fabric(tool)
+    with naming(f"live:{tool}"):
+        return read_topology(data)
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Put the path before what an error says of its content."""
+    try:
+        yield
+    except NcdiagError as error:
+        raise type(error)(f"{visible(path)}: {error}") from None
+
+
+def read_bytes(path: str) -> bytes:
+    """All bytes of a file or of standard input, unpacked; raises :class:`UsageError`."""
+    from ncdiag.logs.decompress import DamagedError
+
+    try:
+        if path == STDIN:
+            return _all(_Descriptor(sys.stdin.fileno()), path)
+        if Path(path).is_dir():
+            raise UsageError(
+                f"{visible(path)} is a folder; name a dump, or use ncdiag topo diff to compare "
+                "what is in it"
+            )
+        number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return _all(_Descriptor(number), path)
+        finally:
+            os.close(number)
+    except FileNotFoundError:
+        raise UsageError(f"there is no {visible(path)}; name a topology dump") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"{visible(path)}: {why}") from None
+    except DamagedError as error:
+        raise UsageError(f"{visible(path)}: {error}") from None
+
+
+class _Descriptor:
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        return os.readv(self._number, [buffer])
+
+
+def _all(raw: "Inflated", path: str) -> bytes:
+    """Everything, by as many steps as it was packed."""
+    from ncdiag.logs.decompress import inflater
+    from ncdiag.logs.opening import Peeked
+
+    stream = Peeked(raw, _HEAD_BYTES)
+    for _ in range(_LAYERS):
+        inflate = inflater(stream.head)
+        if inflate is None:
+            break
+        stream = Peeked(inflate(stream), _HEAD_BYTES)
+    data = bytearray()
+    chunk = bytearray(_CHUNK)
+    with memoryview(chunk) as view:
+        while count := stream.readinto(view):
+            data += view[:count]
+            if len(data) > MAX_BYTES:
+                raise UsageError(
+                    f"{visible(path)} holds more than {MAX_BYTES >> 20} MiB; no topology dump does"
+                )
+    return bytes(data)
+
+
+def files(paths: Sequence[str]) -> list[str]:
+    """The files below ``paths``: those in a folder sorted, hidden ones and folders left out.
+
+    Raises :class:`UsageError` for what is not there, and for a folder without a file.
+    """
+    found = []
+    for path in paths:
+        if path != STDIN and not os.path.lexists(path):
+            raise UsageError(f"there is no {visible(path)}; name topology dumps")
+        if path == STDIN or not Path(path).is_dir():
+            found.append(path)
+            continue
+        inside = _inside(path)
+        if not inside:
+            raise UsageError(f"{visible(path)}: no file is in that folder")
+        found += inside
+    return list(dict.fromkeys(found))
+
+
+def _inside(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            names = [one.path for one in entries if not one.name.startswith(".") and one.is_file()]
+    except OSError as error:
+        raise UsageError(f"{visible(folder)}: {error.strerror}") from None
+    return sorted(names)

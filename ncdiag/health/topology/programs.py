@@ -1,0 +1,131 @@
+"""Runs one program that tells of the hardware: with a deadline, bounded, without a shell."""
+
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import IO, Final, cast
+
+from ncdiag.model.text import visible
+
+# No tool here prints a megabyte; lstopo of the largest hosts comes nearest.
+MAX_BYTES: Final = 16 << 20
+_CHUNK: Final = 1 << 16
+_COMPLAINT_BYTES: Final = 8 << 10
+_COMPLAINT_CHARS: Final = 200
+# Held by a broken driver, a process outlives even SIGKILL.
+_KILL_GRACE_S: Final = 1.0
+# Where root's programs are, and AMD's, which are not on everybody's PATH.
+_MORE_FOLDERS: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/rocm/bin")
+
+
+class Outcome(StrEnum):
+    """How asking for a dump went: ``absent`` is no failure."""
+
+    CAPTURED = "captured"
+    ABSENT = "absent"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a program printed, or the reason why there is nothing."""
+
+    outcome: Outcome
+    output: bytes = b""
+    reason: str | None = None
+
+
+def find(name: str) -> str | None:
+    """Where the program is, also where only root looks."""
+    folders = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_FOLDERS))
+    return shutil.which(name, path=folders)
+
+
+def ask(
+    argv: Sequence[str],
+    *,
+    timeout_s: float,
+    environment: Mapping[str, str] | None = None,
+    name: str | None = None,
+) -> Answer:
+    """What ``argv`` prints, which may be nothing; absent where there is no such program.
+
+    ``name`` is what the program is called in a reason, if not by its own name.
+    """
+    name = name or argv[0]
+    program = find(argv[0])
+    if program is None:
+        return Answer(outcome=Outcome.ABSENT, reason=f"{name} is not installed")
+    try:
+        process = subprocess.Popen(
+            (program, *argv[1:]),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env=None if environment is None else dict(environment),
+        )
+    except OSError as error:
+        return _failed(f"{name} cannot be started: {error.strerror}")
+    try:
+        return _listen(process, name, time.monotonic() + timeout_s, timeout_s)
+    finally:
+        _end(process)
+
+
+def _listen(
+    process: "subprocess.Popen[bytes]", name: str, deadline_s: float, timeout_s: float
+) -> Answer:
+    output, complaint = bytearray(), bytearray()
+    stdout, stderr = cast("IO[bytes]", process.stdout), cast("IO[bytes]", process.stderr)
+    with selectors.DefaultSelector() as selector:
+        selector.register(stdout, selectors.EVENT_READ, output)
+        selector.register(stderr, selectors.EVENT_READ, complaint)
+        while selector.get_map():
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0:
+                return _failed(f"{name} gave no answer within {timeout_s:g} s")
+            for key, _ in selector.select(left_s):
+                data = os.read(key.fd, _CHUNK)
+                if not data:
+                    selector.unregister(key.fileobj)
+                elif key.data is output or len(complaint) < _COMPLAINT_BYTES:
+                    key.data.extend(data)
+            if len(output) > MAX_BYTES:
+                return _failed(f"{name} printed more than {MAX_BYTES >> 20} MiB")
+    try:
+        code = process.wait(max(deadline_s - time.monotonic(), 0))
+    except subprocess.TimeoutExpired:
+        return _failed(f"{name} did not end within {timeout_s:g} s")
+    if code:
+        how = f"exit code {code}" if code > 0 else signal.Signals(-code).name
+        return _failed(f"{name} failed ({how}){_last_line(complaint or output)}")
+    return Answer(outcome=Outcome.CAPTURED, output=bytes(output))
+
+
+def _failed(reason: str) -> Answer:
+    return Answer(outcome=Outcome.FAILED, reason=reason)
+
+
+def _last_line(said: bytearray) -> str:
+    lines = said.decode(errors="replace").strip().splitlines()
+    return f": {visible(lines[-1].strip()[:_COMPLAINT_CHARS])}" if lines else ""
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End it with whatever it started, and close its pipes."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_KILL_GRACE_S)
+    for pipe in (process.stdout, process.stderr):
+        if pipe:
+            pipe.close()

@@ -1,0 +1,1 @@
+"""Reports of topology dumps: JSON, text for a terminal, and pictures."""

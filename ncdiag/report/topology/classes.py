@@ -1,0 +1,64 @@
+"""The guide to the classes of findings, for ``topo check --explain`` and ``--list-classes``."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from itertools import groupby
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ncdiag.diagnose.topology.classes import BY_NAME, CLASSES, FindingClass
+from ncdiag.model.errors import UsageError
+from ncdiag.report.json_document import layout
+
+SCHEMA: Final = "ncdiag/topology-classes/1"
+
+
+def find(name: str) -> FindingClass:
+    """The class of that name; raises :class:`UsageError` that suggests near ones."""
+    word = name.strip().lower().replace("-", "_").replace(" ", "_")
+    if word in BY_NAME:
+        return BY_NAME[word]
+    near = get_close_matches(word, BY_NAME, n=3, cutoff=0.6)
+    near += [one for one in BY_NAME if word and word in one and one not in near][:3]
+    hint = f"did you mean {' or '.join(near)}?" if near else "--list-classes lists them all"
+    raise UsageError(f"there is no class {name}; {hint}")
+
+
+def render_json(classes: Sequence[FindingClass]) -> bytes:
+    """What each class means and what to do about it."""
+    items = [
+        {
+            "class": one.name,
+            "about": one.area.value,
+            "severities": [severity.value for severity in one.severities],
+            "meaning": one.meaning,
+            "action": one.action,
+        }
+        for one in classes
+    ]
+    return layout({"schema": SCHEMA, "classes": items})
+
+
+def explain(one: FindingClass, console: Console) -> None:
+    """Print all that the table says about a class."""
+    console.print(Text(one.name, style="bold"))
+    console.print(Text(f"{one.meaning[:1].upper()}{one.meaning[1:]}."))
+    severities = " or ".join(severity.value for severity in one.severities)
+    console.print(Text(f"\nabout     {one.area.value}\nseverity  {severities}"))
+    console.print(Text("\nWhat to do", style="bold"))
+    console.print(Text(f"{one.action[:1].upper()}{one.action[1:]}."))
+
+
+def list_all(console: Console) -> None:
+    """Print every class in a line, those about the same thing together."""
+    for area, classes in groupby(CLASSES, key=lambda one: one.area):
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True, min_width=27)
+        table.add_column()
+        for one in classes:
+            table.add_row(Text(one.name), Text(one.meaning))
+        console.print(Text(area.value, style="bold"))
+        console.print(table)
