@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from ncdiag.diagnose.topology.findings import degraded, info, sides
-from ncdiag.diagnose.topology.layout import Holder, even, fewest, levels
+from ncdiag.diagnose.topology.layout import SWITCH, Holder, even, fewest, levels
 from ncdiag.diagnose.topology.machine import (
     Machine,
     is_socket,
@@ -65,7 +65,8 @@ def _far(machine: Machine) -> Iterator[TopologyFinding]:
 def _missing(machine: Machine) -> Iterator[TopologyFinding]:
     for level in levels(machine):
         counts = [(holder, len(holder.adapters)) for holder in level]
-        if even(counts):
+        # Sockets may be even because one of them has an adapter besides those of its switches.
+        if even(counts) and level[0].kind == SWITCH:
             return
         for group in by(level, lambda holder: len(holder.gpus)).values():
             low = fewest([(holder, len(holder.adapters)) for holder in group], least_agreeing=2)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from ncdiag.diagnose.topology.findings import degraded, info
 from ncdiag.diagnose.topology.machine import Machine, is_invented
-from ncdiag.diagnose.topology.peers import ONE_ODD_OF, Item, by, grouped, listed
+from ncdiag.diagnose.topology.peers import LEAST_ALIKE, ONE_ODD_OF, Item, by, grouped, listed
 from ncdiag.model.topology import Adapter, Gpu, NcclTopology, TopologyFinding
 
 _GPU_MISSING = "gpu_missing"
 _LEAST_GPUS = 3
+SWITCH = "switch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Holder:
 def levels(machine: Machine) -> Iterator[tuple[Holder, ...]]:
     """Yield what holds GPUs, level by level: sockets, then switches from the socket down."""
     gpus = {gpu.pci: gpu for gpu in machine.topology.gpus}.values()
+    if not gpus:
+        return
     fabric = machine.fabric()
     sockets = by(gpus, machine.cpu)
     ports = by(fabric, machine.cpu)
@@ -41,7 +44,7 @@ def levels(machine: Machine) -> Iterator[tuple[Holder, ...]]:
         held = grouped((gpu, at[gpu.pci]) for gpu in gpus if gpu.pci in at)
         below = grouped((port, at[port.pci]) for port in fabric if port.pci in at)
         yield tuple(
-            Holder("switch", _device_name(machine, index), found, below.get(index, ()))
+            Holder(SWITCH, _device_name(machine, index), found, below.get(index, ()))
             for index, found in held.items()
         )
 
@@ -98,6 +101,40 @@ def _fewer_gpus(machine: Machine) -> Iterator[TopologyFinding]:
                 f"of the other {len(level) - 1} has {usual}",
             )
             return
+    yield from _without_gpu(machine)
+
+
+def _without_gpu(machine: Machine) -> Iterator[TopologyFinding]:
+    """Yield the only switch that has the adapters of all the others and no GPU."""
+    full = next((level for level in levels(machine) if level[0].kind == SWITCH), ())
+    bridges = {
+        bridges[-1] for port in machine.fabric() if (bridges := machine.bridges_above(port.pci))
+    }
+    bare = [
+        index for index in bridges if _device_name(machine, index) not in {h.name for h in full}
+    ]
+    ports = [
+        port for port in machine.fabric() if machine.bridges_above(port.pci)[-1:] == tuple(bare)
+    ]
+    kinds = {_kinds(machine, holder.adapters) for holder in full}
+    sizes = {len(holder.gpus) for holder in full}
+    if len(bare) != 1 or len(full) < LEAST_ALIKE or len(sizes) != 1:
+        return
+    if kinds != {_kinds(machine, ports)}:
+        return
+    name = _device_name(machine, bare[0])
+    yield info(
+        _GPU_MISSING,
+        name,
+        f"switch {name} has no GPU; each of the {len(full)} others has {sizes.pop()} beside like "
+        "adapters",
+    )
+
+
+def _kinds(machine: Machine, ports: Sequence[Adapter]) -> tuple[tuple[str, float], ...]:
+    """Return models and speeds of ports, in order."""
+    devices = [(machine.device(port), port.speed_gbit_per_s or 0) for port in ports]
+    return tuple(sorted((f"{d.vendor}:{d.device}" if d else "", speed) for d, speed in devices))
 
 
 def _gaps(machine: Machine) -> Iterator[TopologyFinding]:

@@ -62,15 +62,13 @@ def below_the_usual(pairs: Iterable[tuple[Item, float]]) -> Split[Item, float] |
         return None
     most = max(groups, key=lambda value: len(groups[value]))
     usual = [value for value, items in groups.items() if len(items) >= LEAST_ALIKE]
-    rare = sum(len(items) for value, items in groups.items() if value not in usual)
-    if not usual or not _few(rare, len(known)):
-        return Split(most, len(groups[most]), len(known), (), groups)
-    majority = _few(len(known) - len(groups[most]), len(known))
-    floor = most if majority else min(usual)
+    majority = bool(usual) and _few(len(known) - len(groups[most]), len(known))
+    floor = most if majority else min(usual, default=most)
     odd = tuple((item, value) for item, value in known if value < floor)
     if majority and not odd:
         return None
-    return Split(floor, len(known) - len(odd), len(known), odd, groups)
+    sure = bool(usual) and _few(len(odd), len(known))
+    return Split(floor, len(known) - len(odd), len(known), odd if sure else (), groups)
 
 
 def grouped(pairs: Iterable[tuple[Item, Key]]) -> dict[Key, tuple[Item, ...]]:
