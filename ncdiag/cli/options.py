@@ -85,6 +85,16 @@ Nodes = Annotated[
         "- is standard input. Inside a Slurm allocation it may be left out.",
     ),
 ]
+Fabric = Annotated[
+    str | None,
+    typer.Option(
+        "--fabric",
+        metavar="FILE",
+        rich_help_panel=_HOSTS,
+        help="Where leaves and uplinks are read: ibnetdiscover, iblinkinfo, Slurm's topology.conf "
+        "or topology.yaml. What the hosts file says of a host stands.",
+    ),
+]
 Launcher = Annotated[
     str,
     typer.Option(

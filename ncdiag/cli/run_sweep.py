@@ -3,6 +3,7 @@
 import platform
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ncdiag.cli import interrupts
+from ncdiag.cluster.fabric import place_hosts
 from ncdiag.cluster.fleet import FleetOptions
 from ncdiag.cluster.fleet.protocol import WORKER_MODULE
 from ncdiag.cluster.inventory import check_hosts, read_hosts
@@ -25,11 +27,13 @@ from ncdiag.measure.sweep import ROUND_OVERHEAD_S, Sweep, Watcher
 from ncdiag.model.errors import ExitCode, UsageError
 from ncdiag.model.host import Host
 from ncdiag.model.nodes import fold
+from ncdiag.model.text import visible
 from ncdiag.model.units import format_count, format_duration
 from ncdiag.report.terminal import render_terminal
 from ncdiag.report.write import write_all
 
 _SHOWN_COMMANDS = 3
+_SHOWN_LEAVES = 8
 _SHOWN_VERSIONS = ("distributed", "msgspec", "torch")
 
 
@@ -88,12 +92,36 @@ def begin(
     return SweepRecord.of([plan])
 
 
-def take_up(directory: Path, nodes: str | None) -> SweepRecord:
+def choose_hosts(nodes: str | None, fabric: str | None, messages: Console) -> tuple[Host, ...]:
+    """The hosts of ``--nodes`` with the leaves of ``--fabric``; says which of them have none.
+
+    Raises :class:`UsageError` and, for a fabric that is cut short, :class:`UndecidedError`.
+    """
+    hosts = read_hosts(nodes, at_least=2)
+    if fabric is None:
+        return hosts
+    placing = place_hosts(hosts, fabric)
+    if placing.missing:
+        messages.print(
+            f"--fabric {visible(fabric)}: not in it, and without a leaf from it, "
+            f"{len(placing.missing)} of {len(hosts)} hosts: {fold(placing.missing)}",
+            soft_wrap=True,
+        )
+    return placing.hosts
+
+
+def take_up(
+    directory: Path, nodes: str | None, fabric: str | None, messages: Console
+) -> SweepRecord:
     """The record of an earlier sweep; raises :class:`UsageError` where hosts differ."""
     record = SweepRecord.of(read_journal(directory))
     check_hosts(record.plan.hosts)
     check_engine(record.plan.engine)
-    if nodes is not None and read_hosts(nodes) != record.plan.hosts:
+    if nodes is None and fabric is not None:
+        raise UsageError(
+            f"--fabric goes with --nodes; the sweep in {directory} has its leaves: leave it out"
+        )
+    if nodes is not None and choose_hosts(nodes, fabric, messages) != record.plan.hosts:
         raise UsageError(
             f"--nodes names other hosts, or other attributes, than the sweep in {directory}; "
             "leave --nodes out to resume it, or start a new sweep"
@@ -109,6 +137,11 @@ def show_plan(record: SweepRecord, way: Way, console: Console) -> None:
     seconds = rounds * (plan.timing.pair_s + ROUND_OVERHEAD_S)
     names = [host.name for host in plan.hosts]
     console.print(f"hosts     {len(names)}: {fold(names)}", soft_wrap=True)
+    leaves = Counter(host.leaf for host in plan.hosts if host.leaf is not None)
+    if leaves:
+        shown = [f"{leaf} ({count})" for leaf, count in leaves.most_common(_SHOWN_LEAVES)]
+        more = f" and {len(leaves) - len(shown)} more" if len(leaves) > len(shown) else ""
+        console.print(f"leaves    {len(leaves)}: {visible(', '.join(shown))}{more}", soft_wrap=True)
     measured = f"{format_count(rounds, 'round')}, {format_count(pairs, 'pair')}"
     console.print(f"measured  {measured}, {plan.mode}, engine {plan.engine}")
     console.print(f"expected  {format_duration(seconds)}, and the start, and suspects again")

@@ -3,7 +3,6 @@
 import typer
 
 from ncdiag.cli import console, options
-from ncdiag.cluster.inventory import read_hosts
 
 # What a resumed sweep takes from its journal: half of it was measured that way.
 _FIXED = ("mode", "engine", "seed", "faulty_below")
@@ -14,6 +13,7 @@ def sweep(
     context: typer.Context,
     *,
     nodes: options.Nodes = None,
+    fabric: options.Fabric = None,
     launcher: options.Launcher = "auto",
     ssh_option: options.SshOption = [],  # noqa: B006 - typer copies it
     remote_python: options.RemotePython = None,
@@ -54,8 +54,9 @@ def sweep(
         setup=remote_setup,
         driver_address=driver_address,
     )
+    messages = console.messages(quiet=quiet, no_color=no_color)
     if resume is None:
-        hosts = read_hosts(nodes, at_least=2)
+        hosts = run_sweep.choose_hosts(nodes, fabric, messages)
         timing = Timing(warmup_s=warmup_time, measure_s=measure_time, max_bytes=max_bytes)
         record = run_sweep.begin(
             hosts,
@@ -68,7 +69,7 @@ def sweep(
             budget_s=budget,
         )
     else:
-        record = run_sweep.take_up(resume, nodes)
+        record = run_sweep.take_up(resume, nodes, fabric, messages)
         plan = record.plan
         planned = {name: getattr(plan, name) for name in _FIXED}
         planned |= {name: getattr(plan.timing, field) for name, field in _FIXED_TIMES.items()}
@@ -77,7 +78,6 @@ def sweep(
         run_sweep.show_plan(record, way, console.results(no_color=no_color))
         return
     directory = resume or prepare_directory(output, "sweep", force=force)
-    messages = console.messages(quiet=quiet, no_color=no_color)
     with ConsoleWatcher(messages, verbose=verbose) as watcher:
         run_sweep.carry_out(record, way, directory, watcher, budget_s=budget)
     raise typer.Exit(run_sweep.conclude(record, directory, console.results(no_color=no_color)))
