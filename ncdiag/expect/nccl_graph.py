@@ -191,20 +191,23 @@ class NcclGraphView:
 def _flattened(pci: tuple[PciDevice, ...]) -> dict[int, int | None]:
     """Return the parent of each PCI device once the lower halves of switches are taken out."""
     parents = {place: device.parent for place, device in enumerate(pci)}
+    below: dict[int, list[int]] = {}
+    for place, parent in parents.items():
+        if parent is not None:
+            below.setdefault(parent, []).append(place)
     for upper, device in enumerate(pci):
         family = _broadcom(device, 0)
         if upper not in parents or family is None:
             continue
-        halves = {
-            place
-            for place, parent in parents.items()
-            if parent == upper and _broadcom(pci[place], 1) == family
-        }
-        for place, parent in parents.items():
-            if parent in halves:
-                parents[place] = upper
-        for half in halves:
-            del parents[half]
+        kept: list[int] = []
+        for place in below.get(upper, ()):
+            if _broadcom(pci[place], 1) == family:
+                kept += below.get(place, ())
+                del parents[place]
+            else:
+                kept.append(place)
+        below[upper] = kept
+        parents.update(dict.fromkeys(kept, upper))
     return parents
 
 

@@ -25,6 +25,11 @@ class NcclPaths:
         self._graph = NcclGraphView(topology)
         self._reached: dict[int, list[Reach]] = {}
         self._to_adapters: list[list[Path]] | None = None
+        self._places = {
+            id(record): place
+            for records in (topology.gpus, topology.adapters)
+            for place, record in enumerate(records)
+        }
 
     def gpu_pair(self, first: Gpu, second: Gpu) -> Path:
         """Return the path from one GPU to another."""
@@ -38,9 +43,13 @@ class NcclPaths:
         """Return the path from a GPU to an adapter's port."""
         if self._to_adapters is None:
             self._to_adapters = _Rewriting(self._topology, self).paths()
-        place = next(number for number, one in enumerate(self._topology.adapters) if one is adapter)
-        gpus = self._topology.gpus
-        return self._to_adapters[next(n for n, one in enumerate(gpus) if one is gpu)][place]
+        gpus, adapters = self._topology.gpus, self._topology.adapters
+        return self._to_adapters[self._place(gpu, gpus)][self._place(adapter, adapters)]
+
+    def _place(self, record: Gpu | Adapter, records: tuple[Gpu | Adapter, ...]) -> int:
+        """Return where a record stands: itself, or else the first that says the same."""
+        place = self._places.get(id(record))
+        return records.index(record) if place is None else place
 
     def to_port(self, gpu: Gpu, adapter: Adapter) -> Path:
         """Return the path to an adapter's port as the search alone finds it."""
@@ -63,7 +72,8 @@ class NcclPaths:
         """Return the CPU fewest links away from ``gpu``."""
         reached = self._from(gpu.pci)
         near = [cpu for cpu in range(len(self._topology.cpus)) if reached[cpu].hops]
-        return min(near, key=lambda cpu: reached[cpu].hops)
+        own = self._topology.pci[gpu.pci].cpu
+        return min(near, key=lambda cpu: reached[cpu].hops, default=own)
 
     def _from(self, pci: int) -> list[Reach]:
         if pci not in self._reached:

@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from ncdiag.model.topology import GpuMatrix, MatrixCell, TruncatedTopologyError
 from ncdiag.read.topology.text import quoted
 
-# More of either than any host has; a table beyond is cut and says so.
+# Several times what any host has; a larger table is cut and says so, a larger text is none.
+_MAX_CHARS = 8 << 20
 _MAX_DEVICES = 1024
+_MAX_TABLES = 64
+_MAX_DAMAGE = 40
 
 _GPU = re.compile(r"GPU[0-9]{1,4}|[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]")
 _NIC = re.compile(
@@ -27,9 +30,9 @@ _CPU_LIST = re.compile(r"-?[0-9][0-9,-]*")
 _COLUMN_END = {"CPU", "NUMA", "GPU", "Affinity", "Affin"}
 _LEGEND = re.compile(r"\s*(?:NIC\s+)?Legend\s*:", re.IGNORECASE)
 _NIC_NAME = re.compile(r"\s*(NIC[0-9]{1,4})\s*:\s*(\S{1,80})\s*$")
-_AMD_TITLE = re.compile(r"link\s*type", re.IGNORECASE)
+_LINK_TYPES = re.compile(r"link\s*type", re.IGNORECASE)
 _AMD_TABLE = re.compile(
-    r"^=*\s*(?:(?:ACCESS|WEIGHT|HOPS|LINK TYPE|NUMA BW) TABLE:"
+    r"^=*[ \t]*(?:(?:ACCESS|WEIGHT|HOPS|LINK TYPE|NUMA BW) TABLE:"
     r"|(?:Weight|Hops|Link Type|Link accessibility) between two GPUs)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -38,20 +41,20 @@ _AMD_NUMA = re.compile(r"GPU\[([0-9]{1,4})\]\s*:\s*\(Topology\)\s*Numa Node:\s*(
 
 def recognises(text: str) -> bool:
     """Whether there is such a table, or the beginning of one, in ``text``."""
+    if len(text) > _MAX_CHARS:
+        return False
     if _AMD_TABLE.search(text):
         return True
-    lines = text.split("\n")
-    for place, line in enumerate(lines):
-        columns = _columns(line)
-        if columns is None:
+    heading: list[str] | None = None
+    for line in text.split("\n"):
+        if not line.strip():
             continue
-        following = next((after for after in lines[place + 1 :] if after.strip()), None)
-        if following is None:
-            return len(columns) > 1 or "CPU Affinity" in line
-        name = following.split(None, 1)[0]
-        if name in columns or columns[0].startswith(name):
+        name = line.split(None, 1)[0]
+        if heading is not None and (name in heading or heading[0].startswith(name)):
             return True
-    return False
+        heading = _columns(line)
+    # A text that ends with it.
+    return heading is not None and len(heading) > 1
 
 
 def read(text: str) -> GpuMatrix:
@@ -60,25 +63,18 @@ def read(text: str) -> GpuMatrix:
     Raises ``TruncatedTopologyError`` where the text ends before or within the rows of GPUs.
     """
     reader = _Reader(text)
-    amd = _AMD_TABLE.search(text) is not None
-    tables = reader.tables
-    table = next((one for one in tables if _AMD_TITLE.search(one.title)), None)
-    damage: list[str] = []
-    if table is None and amd:
-        if reader.last_title and _AMD_TITLE.search(reader.last_title):
-            raise TruncatedTopologyError("cut short: the table of link types has no rows")
-        damage.append("no table of link types, so no paths are known")
-        table = next(iter(tables), None)
-        if table is not None:
-            table = _Table(table.title, table.columns, {name: [] for name in table.columns})
-    elif table is None:
-        table = next(iter(tables), None)
-    if table is None:
+    if not reader.tables:
         raise TruncatedTopologyError("cut short: a table of GPUs without a row")
-    if not damage:
-        _refuse_cut(table)
-        damage = table.told()
-    return _matrix(table, reader, tuple(damage))
+    table = next((one for one in reader.tables if _LINK_TYPES.search(one.title)), None)
+    if table is None:
+        _refuse_cut(reader.tables[-1])
+        table = reader.tables[0]
+        if _AMD_TABLE.search(text):
+            table.rows = {name: [] for name in table.columns}
+            table.damage = ["no table of link types, so no paths are known"]
+            return _matrix(table, reader, tuple(table.damage))
+    _refuse_cut(table)
+    return _matrix(table, reader, tuple(table.told()))
 
 
 @dataclass(slots=True)
@@ -93,6 +89,15 @@ class _Table:
     damage: list[str] = field(default_factory=list)
     last: str = ""
     is_last_line: bool = False
+
+    def tell(self, line: str) -> None:
+        """Add a line of damage, up to a number that somebody would read."""
+        if len(self.damage) < _MAX_DAMAGE:
+            self.damage.append(line)
+
+    def unfinished(self) -> bool:
+        """Whether a column has no row yet."""
+        return any(name not in self.rows for name in self.columns)
 
     def told(self) -> list[str]:
         """Return a line for each thing that could not be read."""
@@ -115,7 +120,7 @@ class _Reader:
         self.tables: list[_Table] = []
         self.nic_names: dict[str, str] = {}
         self.numa: dict[str, int | None] = {}
-        self.last_title = ""
+        self._title = ""
         self._table: _Table | None = None
         for line in text.split("\n"):
             if line.strip():
@@ -124,36 +129,30 @@ class _Reader:
             self._table.is_last_line = True
 
     def _take(self, line: str) -> None:
+        table, self._table = self._table, None
         if match := _NIC_NAME.match(line):
-            self.nic_names.setdefault(match[1], match[2])
+            if len(self.nic_names) < _MAX_DEVICES:
+                self.nic_names.setdefault(match[1], match[2])
         elif match := _AMD_NUMA.search(line):
             self.numa[f"GPU{int(match[1])}"] = int(match[2])
         elif _LEGEND.match(line):
-            self._table = None
             return
+        elif table is not None and _row(table, line):
+            self._table = table
         elif (columns := _columns(line)) is not None:
-            self._begin(columns, line)
-            return
-        elif self._table is not None and _row(self._table, line):
-            return
-        elif self._table is not None and self._unfinished(self._table):
-            if len(self._table.damage) < 20:
-                self._table.damage.append(f"no row: {quoted(line)}")
-            return
+            if len(self.tables) < _MAX_TABLES:
+                self._begin(columns, line)
+        elif table is not None and table.unfinished() and len(table.damage) < _MAX_DAMAGE:
+            table.tell(f"no row: {quoted(line)}")
+            self._table = table
         else:
-            self.last_title = line.strip(" =\t")
-        self._table = None
+            self._title = line.strip(" =\t")[:80]
 
     def _begin(self, columns: list[str], line: str) -> None:
-        self._table = _Table(self.last_title, columns[:_MAX_DEVICES])
-        self._table.affinities = line
+        self._table = _Table(self._title, columns[:_MAX_DEVICES], affinities=line)
         if len(columns) > _MAX_DEVICES:
-            self._table.damage.append(f"more than {_MAX_DEVICES} columns: the rest is left out")
+            self._table.tell(f"more than {_MAX_DEVICES} columns: the rest is left out")
         self.tables.append(self._table)
-
-    @staticmethod
-    def _unfinished(table: _Table) -> bool:
-        return any(name not in table.rows for name in table.columns)
 
 
 def _columns(line: str) -> list[str] | None:
@@ -169,7 +168,7 @@ def _columns(line: str) -> list[str] | None:
         columns.append(token)
     if not columns or len(set(columns)) < len(columns):
         return None
-    if len(columns) > 1 and not all(_is_device(token) for token in columns[1:2]):
+    if len(columns) > 1 and not _is_device(columns[1]):
         return None
     return columns
 
@@ -181,18 +180,20 @@ def _is_device(token: str) -> bool:
 def _row(table: _Table, line: str) -> bool:
     """Take a line as a row of ``table``, if it is one."""
     name, *tokens = line.split()
+    if len(table.columns) > 1 and tokens and _is_device(tokens[0]):
+        return False
     if name not in table.columns:
         known = (_is_device(name) and bool(tokens)) and _CELL.fullmatch(tokens[0]) is not None
         if not known or len(table.rows) >= 2 * _MAX_DEVICES:
             return False
     if name in table.rows:
-        table.damage.append(f"row {quoted(name)} a second time")
+        table.tell(f"row {quoted(name)} a second time")
         return True
     width = len(table.columns)
     cells = tokens[:width]
     # Where cells are missing, what follows them has moved into their place.
     for place, token in enumerate(cells):
-        if _CPU_LIST.fullmatch(token) and not _CELL.fullmatch(token) and not table.title:
+        if _CPU_LIST.fullmatch(token) and not _CELL.fullmatch(token):
             cells = cells[:place]
             break
     table.rows[name] = cells

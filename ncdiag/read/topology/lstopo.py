@@ -11,7 +11,7 @@ from ncdiag.model.topology import (
     PciDevice,
     TruncatedTopologyError,
 )
-from ncdiag.read.topology.nccl_xml import GPU_CLASSES, NETWORK_CLASS
+from ncdiag.read.topology.nccl_xml import GPU_CLASSES, NETWORK_CLASS, bounded
 from ncdiag.read.topology.text import bus_id, integer
 from ncdiag.read.topology.xml_elements import Element
 
@@ -41,7 +41,7 @@ def read(root: Element) -> NcclTopology:
         collector.visit(child, None, None)
     if not collector.objects:
         raise NotATopologyError("XML <topology> without an <object>: of another program")
-    return NcclTopology(
+    return bounded(
         cpus=tuple(collector.cpus) or (Cpu(numa=None),),
         pci=tuple(collector.pci),
         gpus=tuple(collector.gpus),
@@ -65,20 +65,14 @@ class _Collector:
         if element.name != "object":
             return
         self.objects += 1
-        kind = element.get("type")
-        if kind == "NUMANode":
-            cpu = self._numa_node(element)
-        else:
-            # In version 2 the NUMA node stands beside the devices near it.
-            nodes = [child for child in element.children if child.get("type") == "NUMANode"]
-            if len(nodes) == 1 and not nodes[0].children:
-                cpu = self._numa_node(nodes[0])
-                self.objects += 1
-                element.children.remove(nodes[0])
+        near = _near_node(element)
+        if near is not None:
+            cpu = self._numa_node(near)
         if element.get("pci_busid") is not None:
             pci = self._device(element, cpu, pci)
         for child in element.children:
-            self.visit(child, cpu, pci)
+            if child is not near:
+                self.visit(child, cpu, pci)
 
     def _numa_node(self, element: Element) -> int:
         affinity = element.get("cpuset")
@@ -115,6 +109,16 @@ class _Collector:
                 Adapter(name=_net_name(element), cpu=cpu, pci=index, has_element=False)
             )
         return index
+
+
+def _near_node(element: Element) -> Element | None:
+    """Return the NUMA node of an object: itself, or in version 2 the one beside its devices."""
+    if element.get("type") == "NUMANode":
+        return element
+    nodes = [child for child in element.children if child.get("type") == "NUMANode"]
+    if len(nodes) != 1 or any(child.name == "object" for child in nodes[0].children):
+        return None
+    return nodes[0]
 
 
 def _gpu_index(element: Element) -> int | None:

@@ -1,5 +1,6 @@
 """NCCL's and RCCL's topology XML (``NCCL_TOPO_DUMP_FILE``, ``NCCL_TOPO_FILE``)."""
 
+import math
 import re
 
 from ncdiag.model.topology import (
@@ -23,6 +24,10 @@ ROOT = "system"
 NETWORK_CLASS = 0x02
 GPU_CLASSES = (0x03, 0x12)
 
+# NCCL takes 640 nodes of a kind (NCCL_TOPO_MAX_NODES, src/include/graph.h, 2.30).
+_MOST_OF_A_KIND = 1024
+_MOST_PCI = 8192
+
 _GIGATRANSFERS = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*GT/s", re.IGNORECASE)
 
 
@@ -39,7 +44,7 @@ def read(root: Element) -> NcclTopology:
         if root.children:
             raise NotATopologyError("XML <system> without a <cpu>: of another program")
         raise TruncatedTopologyError("cut short: <system> with nothing in it")
-    return NcclTopology(
+    return bounded(
         cpus=tuple(collector.cpus),
         pci=tuple(collector.pci),
         gpus=tuple(collector.gpus) or _gpus_by_class(collector.pci),
@@ -47,6 +52,24 @@ def read(root: Element) -> NcclTopology:
         pci_peer_links=tuple(collector.peer_links),
         version=root.get("version"),
     )
+
+
+def bounded(
+    *,
+    cpus: tuple[Cpu, ...],
+    pci: tuple[PciDevice, ...],
+    gpus: tuple[Gpu, ...],
+    adapters: tuple[Adapter, ...],
+    pci_peer_links: tuple[tuple[int, str], ...] = (),
+    version: str | None = None,
+) -> NcclTopology:
+    """Return a topology of these, or raise ``NotATopologyError`` where they are too many."""
+    if max(len(cpus), len(gpus), len(adapters)) > _MOST_OF_A_KIND or len(pci) > _MOST_PCI:
+        raise NotATopologyError(
+            f"{len(cpus)} CPUs, {len(pci)} PCI devices, {len(gpus)} GPUs and {len(adapters)} "
+            "adapters: more than any topology has"
+        )
+    return NcclTopology(cpus, pci, gpus, adapters, pci_peer_links, version)
 
 
 class _Collector:
@@ -156,7 +179,7 @@ def _gpu(element: Element, pci: int) -> Gpu:
         mlopart=integer(element.get("mlopart")),
         gcn=_said(element, "gcn"),
         links=tuple(links),
-        c2c_gb_per_s=sum(c2c) if c2c else None,
+        c2c_gb_per_s=_finite(sum(c2c)) if c2c else None,
     )
 
 
@@ -175,6 +198,10 @@ def _adapter(element: Element, cpu: int, pci: int | None) -> Adapter:
         latency_us=number(element.get("latency")),
         max_connections=integer(element.get("maxconn")),
     )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _said(element: Element, name: str) -> str | None:

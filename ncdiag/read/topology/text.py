@@ -7,8 +7,10 @@ import re
 from ncdiag.model.text import visible
 from ncdiag.model.topology import NotATopologyError
 
-# Larger than the ibnetdiscover of a fabric of 100,000 ports by far.
-MAX_BYTES = 256 << 20
+# Ten times the ibnetdiscover of a fabric of 100,000 ports.
+MAX_BYTES = 128 << 20
+# Enough to tell a text from what is none.
+_HEAD_BYTES = 64 << 10
 # NCCL keeps this many characters of an attribute (MAX_STR_LEN, src/graph/xml.h).
 MAX_VALUE_CHARS = 255
 
@@ -35,13 +37,13 @@ def decode(data: bytes) -> str:
     for magic, name in _COMPRESSED.items():
         if data.startswith(magic):
             raise NotATopologyError(f"compressed ({name}): unpack it first")
-    text = _decode(data).replace("\r\n", "\n").replace("\r", "\n")
-    text = _ESCAPE.sub("", text)
-    clean = _CONTROL.sub("", text)
-    # A text has a stray NUL; what is a tenth control characters is none.
-    if 10 * (len(text) - len(clean)) > len(text):
+    head = _decode(data[:_HEAD_BYTES])
+    shown = _ESCAPE.sub("", head)
+    # A text has a stray NUL, and some colour; half escapes or a tenth control characters is none.
+    if 2 * len(shown) < len(head) or 10 * len(_CONTROL.findall(shown)) > len(shown):
         raise NotATopologyError("binary data, not the text of a topology dump")
-    return clean
+    text = _decode(data).replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROL.sub("", _ESCAPE.sub("", text))
 
 
 def _decode(data: bytes) -> str:

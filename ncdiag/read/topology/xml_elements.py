@@ -10,10 +10,11 @@ from ncdiag.read.topology.text import MAX_VALUE_CHARS, quoted
 
 # The largest real ones known are a fiftieth of each: a rack of 72 GPUs is 5,000 elements in 1 MB
 # and 12 deep.
-MAX_BYTES = 64 << 20
+MAX_CHARS = 16 << 20
 MAX_ELEMENTS = 250_000
 MAX_ATTRIBUTES = 1_000_000
 MAX_DEPTH = 64
+MAX_TAG_CHARS = 64 << 10
 
 # Input that ends where more must follow (expat.h).
 _ENDS_EARLY = {
@@ -25,6 +26,8 @@ _ENDS_EARLY = {
         expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
     )
 }
+# An attribute's value holds no ``<``, so this finds the tag that holds too much, or the text after.
+_LONG_TAG = re.compile(rf"<[A-Za-z][^<]{{{MAX_TAG_CHARS}}}")
 _AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+);)")
 
 
@@ -62,8 +65,12 @@ def parse(text: str, roots: Collection[str]) -> Element:
     NCCL's own parser takes them. Raises ``TruncatedTopologyError`` where the text ends inside the
     root, ``NotATopologyError`` for everything else that is no such document.
     """
-    if len(text) > MAX_BYTES:
-        raise NotATopologyError(f"XML larger than {MAX_BYTES >> 20} MiB: no topology dump is")
+    if len(text) > MAX_CHARS:
+        raise NotATopologyError(f"XML larger than {MAX_CHARS >> 20} MiB: no topology dump is")
+    if _LONG_TAG.search(text):
+        raise NotATopologyError(
+            f"XML with a tag of over {MAX_TAG_CHARS >> 10} KiB: no topology dump"
+        )
     try:
         return _parse(text, roots)
     except expat.ExpatError as error:
