@@ -1,0 +1,211 @@
+"""The model of collectives: factors, bytes on the links, limits, and curves."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ncdiag.expect.collective import CollectiveExpectation, Conditions, expect_collective
+from ncdiag.expect.hardware import MACHINES, find_machine
+from ncdiag.expect.machine import LinkLayer, Machine, Rail
+from ncdiag.expect.traffic import Algorithm, Collective, Layout, bus_factor, traffic, tree_load
+from ncdiag.model.errors import UsageError
+from ncdiag.model.host import PcieLink
+
+H100 = find_machine("h100-8x400g")
+A100 = find_machine("a100-8x200g")
+NVL72 = find_machine("gb200-nvl72")
+ALL_REDUCE = Collective.ALL_REDUCE
+
+machines = st.sampled_from(list(MACHINES.values()))
+collectives = st.sampled_from(Collective)
+node_counts = st.integers(2, 200)
+
+
+def expect(machine: Machine, nodes: int = 1, **options: object) -> CollectiveExpectation:
+    return expect_collective(machine, ALL_REDUCE, nodes, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("collective", "factor"),
+    [
+        ("all_reduce", 1.75),
+        ("all_gather", 0.875),
+        ("reduce_scatter", 0.875),
+        ("alltoall", 0.875),
+        ("gather", 0.875),
+        ("broadcast", 1),
+        ("reduce", 1),
+        ("sendrecv", 1),
+    ],
+)
+def test_bus_factors_of_eight_gpus_are_those_of_nccl_tests(collective: str, factor: float) -> None:
+    assert bus_factor(Collective(collective), 8) == factor
+
+
+def test_in_the_switch_each_gpu_sends_the_size_and_its_part_of_it() -> None:
+    layout = Layout(ranks=8, domains=1, hosts=1)
+    sent = traffic(ALL_REDUCE, Algorithm.NVLS, layout, multicast=True)
+    assert sent.in_switch == 9 / 8
+    ring = traffic(ALL_REDUCE, Algorithm.RING, layout, multicast=True)
+    assert (ring.fabric, ring.network) == (1.75, 0)
+
+
+@pytest.mark.parametrize(("domains", "load"), [(2, 1.0), (3, 1.5), (4, 2.0), (8, 2.0), (64, 2.0)])
+def test_the_busiest_of_a_double_tree(domains: int, load: float) -> None:
+    assert tree_load(domains) == load
+
+
+@given(st.integers(2, 300))
+def test_no_host_of_a_double_tree_sends_more_than_two_sizes_and_a_half(domains: int) -> None:
+    assert 1.0 <= tree_load(domains) <= 2.5
+
+
+def test_eight_h100_by_nvls() -> None:
+    found = expect(H100)
+    assert found.algorithm is Algorithm.NVLS
+    assert found.binding == "NVLink SHARP (NVLS)"
+    assert found.busbw_gb_per_s == pytest.approx(18 * 20.6 * 0.85 * 8 / 9 * 1.75)
+    assert dict(found.others)[Algorithm.RING] == pytest.approx(370.8)
+
+
+def test_a_ring_between_hosts_is_bound_by_the_nics_of_one_host() -> None:
+    found = expect(A100, 4, algorithm=Algorithm.RING)
+    assert found.binding == "NIC"
+    assert found.busbw_gb_per_s == pytest.approx(8 * 25 * 4096 / 4122)
+    assert found.algbw_gb_per_s == pytest.approx(found.busbw_gb_per_s / bus_factor(ALL_REDUCE, 32))
+
+
+def test_two_hosts_exceed_their_nics_by_trees_and_more_hosts_do_not() -> None:
+    nics = 8 * 25 * 4096 / 4122
+    two, three = expect(A100, 2), expect(A100, 3)
+    assert two.algorithm is Algorithm.TREE
+    assert two.busbw_gb_per_s > nics
+    assert three.busbw_gb_per_s <= nics
+    assert expect(A100, 3, algorithm=Algorithm.TREE).busbw_gb_per_s > nics
+
+
+def test_sharp_halves_what_goes_over_the_network() -> None:
+    slow = replace(H100, rails=H100.rails[:2])
+    ring = expect(slow, 8, algorithm=Algorithm.RING)
+    sharp = expect(slow, 8, algorithm=Algorithm.SHARP)
+    assert sharp.busbw_gb_per_s == pytest.approx(ring.busbw_gb_per_s * bus_factor(ALL_REDUCE, 64))
+
+
+def test_all_to_all_counts_what_leaves_the_host_against_one_gpus_share_of_the_nics() -> None:
+    found = expect_collective(H100, Collective.ALLTOALL, 4)
+    nic = 50 * 4096 / 4122
+    assert found.busbw_gb_per_s == pytest.approx(nic * 31 / 24)
+
+
+def test_trays_of_one_rack_are_one_domain_and_racks_are_several() -> None:
+    assert expect(NVL72, 18).algorithm is Algorithm.NVLS
+    between = expect_collective(NVL72, Collective.ALL_GATHER, 36)
+    assert between.binding == "NVLink"  # 18 trays have 72 NICs
+    assert expect(NVL72, 36).algorithm is Algorithm.NVLSTREE
+
+
+def test_without_gpudirect_rdma_every_byte_crosses_the_host_bridge_twice() -> None:
+    with_it = expect(A100, 4)
+    without = expect(A100, 4, conditions=Conditions(gdr=False))
+    assert without.binding == "host memory (no GPUDirect RDMA)"
+    assert without.busbw_gb_per_s < 0.6 * with_it.busbw_gb_per_s
+
+
+def test_a_smaller_mtu_leaves_less_and_an_unknown_one_is_refused() -> None:
+    whole = expect(A100, 4).busbw_gb_per_s
+    small = expect(A100, 4, conditions=Conditions(mtu_bytes=1024)).busbw_gb_per_s
+    assert small == pytest.approx(whole * (1024 / 1050) / (4096 / 4122))
+    with pytest.raises(UsageError, match="RDMA has no MTU of 9000"):
+        expect(A100, 4, conditions=Conditions(mtu_bytes=9000))
+
+
+def test_nics_of_different_rates_count_as_many_times_the_slowest_used() -> None:
+    slow = replace(H100.rails[0], gbit_per_s=100.0)
+    found = expect(replace(H100, rails=(*H100.rails[:7], slow)), 8, algorithm=Algorithm.RING)
+    assert found.busbw_gb_per_s == pytest.approx(7 * 50 * 4096 / 4122)
+    assert any("slower" in line.why for line in found.derivation)
+
+
+def test_a_narrow_slot_binds() -> None:
+    narrow = replace(H100.rails[0], slot=PcieLink(gigatransfers_per_s=16.0, lanes=16))
+    found = expect(replace(H100, rails=(narrow,) * 8), 8, algorithm=Algorithm.RING)
+    assert found.binding == "PCIe of the NIC"
+
+
+@pytest.mark.parametrize(
+    ("machine", "options", "complaint"),
+    [
+        ("a100-8x200g", {"algorithm": Algorithm.NVLS}, "has no NVLS"),
+        ("h100-8x400g", {"algorithm": Algorithm.NVLSTREE}, "between NVLink domains"),
+        ("h100-8x400g", {"nodes": 2, "algorithm": Algorithm.NVLS}, "inside one NVLink domain"),
+        ("h100-4x400g", {"nodes": 2, "algorithm": Algorithm.SHARP}, "no SHARP"),
+        ("h100-8x400g", {"algorithm": Algorithm.P2P}, "does not do all_reduce by p2p"),
+        ("h100-8x400g", {"gpus_per_node": 9}, "has 8 GPUs, so 9"),
+        ("h100-8x400g", {"gpus_per_node": 1}, "needs two GPUs"),
+        ("h100-8x400g", {"nodes": 0}, "number of nodes"),
+        ("h100-8x400g", {"nodes": 10**9}, "number of nodes"),
+    ],
+)
+def test_what_cannot_be_is_one_clear_line(
+    machine: str, options: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        expect(find_machine(machine), **{"nodes": 1, **options})  # type: ignore[arg-type]
+
+
+@given(machines, collectives, node_counts)
+def test_larger_messages_never_get_less_bandwidth_nor_less_time(
+    machine: Machine, collective: Collective, nodes: int
+) -> None:
+    found = expect_collective(machine, collective, nodes)
+    rates = [point.busbw_gb_per_s for point in found.curve]
+    times = [point.time_us for point in found.curve]
+    assert rates == sorted(rates)
+    assert times == sorted(times)
+    assert rates[-1] <= found.busbw_gb_per_s * 1.000001
+
+
+@given(machines, collectives, node_counts)
+def test_more_nics_are_never_slower(machine: Machine, collective: Collective, nodes: int) -> None:
+    fewer = replace(machine, rails=machine.rails[: max(1, len(machine.rails) // 2)])
+    more = expect_collective(machine, collective, nodes)
+    assert more.busbw_gb_per_s >= expect_collective(fewer, collective, nodes).busbw_gb_per_s * 0.999
+
+
+@given(machines, st.lists(st.sampled_from([10.0, 100.0, 200.0, 400.0]), min_size=1, max_size=9))
+def test_one_more_nic_of_any_rate_is_never_slower(machine: Machine, rates: list[float]) -> None:
+    rails = tuple(
+        Rail(name=f"r{number}", gbit_per_s=rate, layer=LinkLayer.ROCE)
+        for number, rate in enumerate(rates)
+    )
+    ring = {"nodes": 4, "algorithm": Algorithm.RING}
+    more = expect(replace(machine, rails=rails), **ring)  # type: ignore[arg-type]
+    if len(rails) > 1:
+        fewer = expect(replace(machine, rails=rails[:-1]), **ring)  # type: ignore[arg-type]
+        assert more.busbw_gb_per_s >= fewer.busbw_gb_per_s * 0.999
+
+
+@given(machines, collectives, node_counts, st.sampled_from([1, 2, 4, 8, 16]))
+def test_fewer_lanes_are_never_faster(
+    machine: Machine, collective: Collective, nodes: int, lanes: int
+) -> None:
+    def narrowed(slot: PcieLink | None) -> PcieLink | None:
+        return None if slot is None else replace(slot, lanes=min(lanes, slot.lanes))
+
+    narrow = replace(
+        machine,
+        gpu_slot=narrowed(machine.gpu_slot),
+        rails=tuple(replace(rail, slot=narrowed(rail.slot)) for rail in machine.rails),
+    )
+    wide = expect_collective(machine, collective, nodes)
+    assert expect_collective(narrow, collective, nodes).busbw_gb_per_s <= wide.busbw_gb_per_s
+
+
+def test_small_messages_are_judged_by_latency_and_large_ones_by_bandwidth() -> None:
+    found = expect(H100, 16)
+    assert found.at(8).latency_share > 0.99
+    assert found.at(8).time_us == pytest.approx(found.at(1024).time_us, rel=0.01)
+    assert found.at(16 * 2**30).latency_share < 0.05
+    assert found.at(16 * 2**30).busbw_gb_per_s == pytest.approx(found.busbw_gb_per_s, rel=0.05)
