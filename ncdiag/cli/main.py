@@ -19,6 +19,7 @@ from typer.main import get_command
 import ncdiag
 from ncdiag.cli import interrupts
 from ncdiag.cli.doctor import doctor
+from ncdiag.cli.env import app as env
 from ncdiag.cli.expect import app as expect
 from ncdiag.cli.parse_log import parse_log
 from ncdiag.cli.report import report
@@ -66,6 +67,7 @@ app.command()(parse_log)
 app.command()(doctor)
 app.add_typer(topo)
 app.add_typer(expect)
+app.add_typer(env)
 
 
 def main() -> NoReturn:

@@ -51,7 +51,7 @@ def needed(settings: Iterable[Setting]) -> bool:
 def fill(profile: Profile, host: HostValues) -> Profile:
     """``profile`` with the values of ``host``; raises :class:`UsageError` where one is missing."""
     check(profile)
-    return replace(profile, settings=tuple(_filled(one, host) for one in profile.settings))
+    return replace(profile, settings=tuple(filled(one, host) for one in profile.settings))
 
 
 def form_of(value: str) -> re.Pattern[str]:
@@ -61,7 +61,8 @@ def form_of(value: str) -> re.Pattern[str]:
     return re.compile("".join(r"[^\s]+" if i % 2 else re.escape(p) for i, p in enumerate(parts)))
 
 
-def _filled(setting: Setting, host: HostValues) -> Setting:
+def filled(setting: Setting, host: HostValues) -> Setting:
+    """One setting with the values of ``host``; raises :class:`UsageError` where one is missing."""
     if setting.value is None:
         return setting
     for name in placeholders_in(setting.value):

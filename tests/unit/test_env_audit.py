@@ -285,7 +285,7 @@ def processes(draw: st.DrawFn) -> NcclProcess:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.dictionaries(names, st.none() | st.text(max_size=8)), st.lists(processes(), max_size=4))
 def test_any_evidence_gets_an_answer_for_every_process(
     values: dict[str, str | None], some: list[NcclProcess]

@@ -1,0 +1,1 @@
+"""Environment profiles, lint findings and audits, as text and JSON."""

@@ -1,0 +1,73 @@
+"""What is wrong with settings, grouped by severity, each with what to write instead."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Final
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from ncdiag.model.environment import LintFinding, LintSeverity
+from ncdiag.model.text import visible
+from ncdiag.model.units import format_count
+from ncdiag.report.json_document import layout
+
+SCHEMA: Final = "ncdiag/env-lint/1"
+_STYLES: Final = {
+    LintSeverity.ERROR: "bold red",
+    LintSeverity.WARNING: "bold yellow",
+    LintSeverity.INFO: "bold",
+}
+
+
+def show(findings: Sequence[LintFinding], settings: int, console: Console) -> None:
+    """Each finding with its place, then one line that counts them."""
+    for one in map(presentable, findings):
+        line = Text(f"{one.severity}", style=_STYLES[one.severity])
+        line.append(f"  {one.place}: {_named(one)} [{one.rule}]", style="default")
+        console.print(line, soft_wrap=True)
+        if one.fix:
+            console.print(Padding(Text(f"-> {one.fix}", style="dim"), (0, 0, 0, 4), expand=False))
+    told = [
+        format_count(count, severity.value if severity is not LintSeverity.INFO else "note")
+        for severity in LintSeverity
+        if (count := sum(one.severity is severity for one in findings))
+    ]
+    looked = format_count(settings, "setting")
+    console.print(f"{looked}: {', '.join(told) or 'nothing is wrong'}")
+
+
+def _named(one: LintFinding) -> str:
+    """The message, with the variable in front unless it says so itself."""
+    return one.message if one.variable in one.message else f"{one.variable}: {one.message}"
+
+
+def render_json(
+    findings: Sequence[LintFinding], settings: int, unreachable: dict[str, str]
+) -> bytes:
+    """All of it, for programs; ``unreachable`` are hosts that could not be asked, and why."""
+    count = {
+        f"{severity.value}s": sum(one.severity is severity for one in findings)
+        for severity in (LintSeverity.ERROR, LintSeverity.WARNING)
+    }
+    return layout(
+        {
+            "schema": SCHEMA,
+            "settings": settings,
+            **count,
+            "findings": [asdict(presentable(one)) for one in findings],
+            "unreachable": {visible(host): visible(why) for host, why in unreachable.items()},
+        }
+    )
+
+
+def presentable(finding: LintFinding) -> LintFinding:
+    """The finding with every control character visible."""
+    return replace(
+        finding,
+        variable=visible(finding.variable),
+        place=visible(finding.place),
+        message=visible(finding.message),
+        fix=visible(finding.fix),
+    )
