@@ -1,5 +1,7 @@
 """What ranks took of a profile: a table of settings, then what is not as it should be."""
 
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final
 
 from rich import box
@@ -8,8 +10,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ncdiag.diagnose.collectives import folded
 from ncdiag.model.audit import WRONG, AuditFinding, EnvAudit, Outcome, SettingAudit, Taker
 from ncdiag.model.errors import ExitCode
+from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_count
 from ncdiag.report.json_document import layout
@@ -41,17 +45,20 @@ def show(audit: EnvAudit, console: Console) -> None:
     if also:
         names = (f"{one.variable}={_values(one)}" for one in also)
         console.print(Text(f"also set: {', '.join(names)}"), soft_wrap=True)
-    for finding in audit.findings:
-        style = "bold red" if finding.outcome in WRONG else "bold yellow"
-        line = Text("wrong  " if finding.outcome in WRONG else "unsure ", style=style)
-        line.append(visible(finding.message), style="default")
-        console.print(line, soft_wrap=True)
-        console.print(
-            Padding(Text(f"-> {visible(finding.next)}", style="dim"), (0, 0, 0, 4), expand=False)
-        )
+    for todo, findings in groupby(audit.findings, key=attrgetter("next")):
+        for finding in findings:
+            _say(finding, console)
+        console.print(Padding(Text(f"-> {visible(todo)}", style="dim"), (0, 0, 0, 4), expand=False))
     word, style = _VERDICTS[audit.exit_code]
     line = Text(f"{word}: ", style=style)
     line.append(_summary(audit), style="default")
+    console.print(line, soft_wrap=True)
+
+
+def _say(finding: AuditFinding, console: Console) -> None:
+    wrong = finding.outcome in WRONG
+    line = Text("wrong   " if wrong else "unsure  ", style="bold red" if wrong else "bold yellow")
+    line.append(visible(finding.message), style="default")
     console.print(line, soft_wrap=True)
 
 
@@ -132,7 +139,8 @@ def _finding(one: AuditFinding) -> dict[str, Any]:
     }
 
 
-def _takers(takers: tuple[Taker, ...]) -> list[dict[str, Any]]:
-    return [
-        {"host": visible(one.host), "pid": visible(one.pid), "rank": one.rank} for one in takers
-    ]
+def _takers(takers: tuple[Taker, ...]) -> dict[str, Any]:
+    """How many processes, and who: ranks and hosts folded, as a job has thousands."""
+    ranks = [one.rank for one in takers if one.rank is not None]
+    hosts = dict.fromkeys(visible(one.host) for one in takers if one.host)
+    return {"count": len(takers), "ranks": folded(ranks), "hosts": fold(hosts)}
