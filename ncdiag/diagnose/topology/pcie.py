@@ -53,8 +53,13 @@ def check_pcie(machine: Machine) -> Iterator[TopologyFinding]:
     for group in (*by(gpus, _gpu_kind).values(), *by(cards, _card_kind).values()):
         yield from _narrower(group)
         yield from _slower(group)
+    told: set[str] = set()
     for group in (*by(gpus, _gpu_kind).values(), *by(cards, _card_kind).values()):
-        yield from _held_back(machine, group)
+        for finding in _held_back(machine, group):
+            # One bridge may hold back a GPU and an adapter.
+            if finding.where not in told:
+                told.add(finding.where)
+                yield finding
     yield from _unknown("GPUs", gpus)
     yield from _unknown("adapters", [card for card in cards if any(map(is_fabric, card.ports))])
 
@@ -96,7 +101,7 @@ def _gpu_kind(end: _Endpoint) -> tuple[object, ...]:
 
 def _card_kind(end: _Endpoint) -> tuple[object, ...]:
     if end.device.vendor and end.device.device:
-        return "card", end.device.vendor, end.device.device
+        return "card", end.device.vendor, end.device.device, any(map(is_fabric, end.ports))
     return "card", end.device.pci_class, tuple(sorted(port_speed(p) or 0 for p in end.ports))
 
 
