@@ -5,6 +5,7 @@ columns are the fields of :class:`~ncdiag.model.environment.Variable`.
 """
 
 import csv
+import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from functools import cache
@@ -53,6 +54,8 @@ _INCOMPLETE = (
     "SHARP_COLL_",
     "TORCHELASTIC_",
 )
+# NCLL_, NNCL_, NCC_: the letters of NCCL_ in some number and order.
+_SLIP = re.compile(r"N[NCL]{2,5}_", re.IGNORECASE)
 # From here on two names are alike: one letter of NCCL_NET is changed at 0.875, two are at 0.75.
 _ALIKE = 0.8
 _WORD_LEFT_OUT = 0.9
@@ -109,6 +112,14 @@ def _alike_in_words(words: set[str], known: set[str]) -> float:
     if words == known:
         return 1.0
     return _WORD_LEFT_OUT if len(words) > 1 and words < known and len(known - words) == 1 else 0.0
+
+
+def concerns(name: str) -> bool:
+    """Whether ``name`` belongs, or was perhaps meant to: ``nccl_debug``, ``NCLL_DEBUG``."""
+    return belongs(name) or any(
+        belongs(word) or word.upper().startswith(_COMPLETE) or _SLIP.match(word)
+        for word in name.split()
+    )
 
 
 @cache

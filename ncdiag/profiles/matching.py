@@ -68,7 +68,7 @@ class DeviceList:
 
 
 def parse(value: str, *, sockets: bool = False) -> DeviceList:
-    """Read ``value`` as NCCL does; ``sockets`` as for the two lists of interfaces."""
+    """Read ``value`` as NCCL does; ``sockets`` as it reads NCCL_SOCKET_IFNAME."""
     if sockets and len(value) <= 1:
         ignored = [(ListProblem.IGNORED, value)] if value else []
         return DeviceList((), exact=False, exclude=False, problems=tuple(ignored))

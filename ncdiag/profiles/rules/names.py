@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ncdiag.model.environment import LintFinding, LintSeverity, Reader, Setting, Variable
+from ncdiag.model.text import visible
 from ncdiag.profiles.catalogue import NEWEST_NCCL, is_complete, near, variable
 from ncdiag.profiles.context import LintContext
 from ncdiag.profiles.rules.look import is_before, shown
@@ -45,19 +46,19 @@ def check(setting: Setting, context: LintContext) -> Iterator[LintFinding]:
 
 def _unknown(setting: Setting, context: LintContext) -> Iterator[LintFinding]:
     name = setting.name
-    stripped = name.strip()
-    if stripped != name and variable(stripped):
+    words = name.split()
+    if words and words != [name] and variable(words[-1]):
         yield found(
             "name_blanks",
             setting,
-            f"{name!r} is not {stripped}: the blank belongs to the name",
-            f"write {stripped}= without blanks round it",
+            f"{name!r} is not {words[-1]}: all in front of = belongs to the name",
+            f"write {words[-1]}= with nothing round it",
         )
-    elif name != name.upper() and variable(name.upper()):
+    elif name != name.upper() and is_complete(name.upper()) and variable(name.upper()):
         yield found(
             "name_letter_case",
             setting,
-            f"nobody reads {name}: names are upper case",
+            f"nobody reads {visible(name)}: names are upper case",
             f"write {name.upper()}",
         )
     elif is_complete(name) or _is_slip(name):
@@ -66,8 +67,8 @@ def _unknown(setting: Setting, context: LintContext) -> Iterator[LintFinding]:
         yield found(
             "unknown_name",
             setting,
-            f"no program that is known reads {name}",
-            f"did you mean {' or '.join(close)}?" if close else f"drop {name}",
+            f"no program that is known reads {visible(name)}",
+            f"did you mean {' or '.join(close)}?" if close else f"drop {visible(name)}",
             LintSeverity.WARNING if newer and not close else None,
         )
 

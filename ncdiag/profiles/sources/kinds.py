@@ -1,0 +1,121 @@
+"""Finds out what kind of file holds settings, by its name first and its content then."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import PurePosixPath
+from typing import Final
+
+from ncdiag.model.environment import Setting
+from ncdiag.model.errors import UsageError
+from ncdiag.profiles.catalogue import concerns
+from ncdiag.profiles.sources import dockerfile, lines, python_code, shell
+from ncdiag.profiles.sources.manifest import read_manifest
+
+MAX_BYTES: Final = 512 * 1024
+"""A file of settings is not larger; what is larger is refused, as it would take long to read."""
+
+_SHELL_ENDINGS = {".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".batch", ".job", ".csh"}
+_SHEBANG = re.compile(r"#!.*\b(?:ba|z|da|k|c)?sh\b")
+_PYTHON_SHEBANG = re.compile(r"#!.*\bpython")
+_DOCKER = re.compile(r"^[ \t]*FROM[ \t]+\S", re.MULTILINE)
+_YAML = re.compile(r"^(?:---|apiVersion:|kind:|services:|version:\s|- )", re.MULTILINE)
+_SHELL = re.compile(
+    r"^[ \t]*(?:export|unset|source|set -|module|#SBATCH|srun|mpirun|mpiexec|torchrun)\b",
+    re.MULTILINE,
+)
+_PYTHON = re.compile(r"^(?:import \w|from [\w.]+ import|def \w+\(|os\.environ)", re.MULTILINE)
+_ENTRY = re.compile(r"[A-Za-z_][A-Za-z0-9_.%()]*=.*|\s*#.*|\s*")
+
+_Reader = Callable[[str, str], Iterable[Setting]]
+
+
+def read(data: bytes, name: str) -> Iterator[Setting]:
+    """All settings in ``data``; raises :class:`UsageError` with file and line."""
+    text = _text(data, name)
+    file = PurePosixPath(name).name.lower()
+    reader = _by_name(file)
+    if reader is not None:
+        yield from reader(text, name)
+    else:
+        yield from _by_content(text, name)
+
+
+def _by_content(text: str, name: str) -> Iterable[Setting]:
+    """What the likeliest kind finds, or else what stands in it as in a page's text."""
+    refused = None
+    try:
+        settings = list(_of_content(text)(text, name))
+    except UsageError as error:
+        refused, settings = error, []
+    if not any(concerns(setting.name) for setting in settings):
+        settings = [setting for setting in lines.read_text(text, name) if concerns(setting.name)]
+        if refused is not None and not settings:
+            raise refused
+    return settings
+
+
+def _text(data: bytes, name: str) -> str:
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{name}:1: larger than 512 KiB, which no file of settings is")
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise UsageError(f"{name}:1: this is UTF-16; save it as UTF-8")
+    text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    if "\0" in text and not _is_null_separated(text):
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise UsageError(f"{name}:{line}: not a text file")
+    return text
+
+
+def _is_null_separated(text: str) -> bool:
+    """Whether this is what ``env -0`` prints."""
+    entries = text.removesuffix("\0").split("\0")
+    return all(re.match(r"[A-Za-z_][^=\0]*=", entry) for entry in entries)
+
+
+def _by_name(file: str) -> _Reader | None:
+    ending = PurePosixPath(file).suffix
+    return next((reader for belongs, reader in _BY_NAME if belongs(file, ending)), None)
+
+
+def _of_content(text: str) -> _Reader:
+    return next((reader for is_one, reader in _BY_CONTENT if is_one(text)), lines.read_text)
+
+
+def _is_environment(text: str) -> bool:
+    """Whether every line of the start is ``NAME=VALUE``; values may not go on in the next line."""
+    start = text.split("\n")[:200]
+    return any("=" in line for line in start) and all(_ENTRY.fullmatch(line) for line in start)
+
+
+def _manifest(text: str, name: str) -> Iterator[Setting]:
+    def inner(part: str, file: str, first_line: int) -> Iterator[Setting]:
+        """A file in a ConfigMap: its lines are counted in the manifest."""
+        padded = "\n" * (first_line - 1) + part
+        reader = _by_name(file.lower()) or _of_content(part)
+        return iter(reader(padded, name))
+
+    return read_manifest(text, name, inner)
+
+
+_CONF_FILES = {"nccl.conf", ".nccl.conf", "rccl.conf", ".rccl.conf"}
+_PROSE = {".md", ".rst", ".html"}
+
+_BY_NAME: tuple[tuple[Callable[[str, str], bool], _Reader], ...] = (
+    (lambda file, _: file in _CONF_FILES, lines.read_conf),
+    (lambda file, _: file.startswith(("dockerfile", "containerfile")), dockerfile.read),
+    (lambda _, ending: ending == ".dockerfile", dockerfile.read),
+    (lambda _, ending: ending in (".yaml", ".yml", ".json"), _manifest),
+    (lambda _, ending: ending == ".py", python_code.read),
+    (lambda _, ending: ending in _SHELL_ENDINGS, shell.read),
+    (lambda _, ending: ending in _PROSE, lines.read_text),
+)
+_BY_CONTENT: tuple[tuple[Callable[[str], object], _Reader], ...] = (
+    (lambda text: "\0" in text, lines.read_null_separated),
+    (_PYTHON_SHEBANG.match, python_code.read),
+    (_SHEBANG.match, shell.read),
+    (_is_environment, lines.read_environment),
+    (_DOCKER.search, dockerfile.read),
+    (_SHELL.search, shell.read),
+    (_PYTHON.search, python_code.read),
+    (_YAML.search, _manifest),
+)
