@@ -42,7 +42,8 @@ def total(gpu: Gpu) -> int | None:
 
 
 def _with_element(machine: Machine) -> tuple[Gpu, ...]:
-    return tuple(gpu for gpu in machine.topology.gpus if gpu.has_element)
+    gpus = [gpu for gpu in machine.topology.gpus if gpu.has_element]
+    return tuple(sorted(gpus, key=lambda gpu: (gpu.index or 0, machine.gpu_where(gpu))))
 
 
 def _kind(machine: Machine, gpu: Gpu) -> tuple[object, ...]:

@@ -78,7 +78,8 @@ def _gpus(machine: Machine) -> list[_Endpoint]:
 
 
 def _cards(machine: Machine) -> list[_Endpoint]:
-    cards = by([a for a in machine.topology.adapters if a.pci is not None], lambda a: a.pci)
+    ports = [port for port in machine.topology.adapters if port.pci is not None]
+    cards = by(sorted(ports, key=lambda a: (a.port or 0, a.name or "")), lambda a: a.pci)
     return [
         _Endpoint(
             pci,
