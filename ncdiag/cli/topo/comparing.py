@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from ncdiag.cli.topo.reading import STDIN, files, read_dump
+from ncdiag.cli.topo.many import read_many
+from ncdiag.cli.topo.reading import STDIN, files
 from ncdiag.diagnose.topology.fleet import FleetDiff, compare
 from ncdiag.health.topology.capture import KINDS as CAPTURED
 from ncdiag.health.topology.pcie_links import PcieLinks, check_links
@@ -94,10 +95,7 @@ class _Reader:
     def dumps(self, several: Sequence[Named]) -> Iterator[tuple[str, Topology]]:
         """Each host and its dump; raises :class:`UsageError` where kinds differ."""
         self.first = None
-        for one in several:
-            dump = self._read(one)
-            if dump is None:
-                continue
+        for one, dump in self._read(several):
             if isinstance(dump, PcieLinks):
                 self._fail(UsageError(f"{visible(one.path)}: PCIe links without .pcie.json"))
                 continue
@@ -112,11 +110,10 @@ class _Reader:
 
     def links(self, several: Sequence[Named]) -> Iterator[HostFindings]:
         """The PCIe links of each host that run below what both ends can do."""
-        for one in several:
-            dump = self._read(one)
+        for one, dump in self._read(several):
             if isinstance(dump, PcieLinks):
                 yield HostFindings(one.host, check_links(dump))
-            elif dump is not None:
+            else:
                 self._fail(UsageError(f"{visible(one.path)}: not PCIe links"))
 
     def finish(self, *, anything: bool) -> None:
@@ -126,12 +123,12 @@ class _Reader:
         if self.failed > _MOST_TOLD:
             self._messages.print(f"ncdiag: {self.failed - _MOST_TOLD:,} more cannot be read")
 
-    def _read(self, one: Named) -> Topology | PcieLinks | None:
-        try:
-            return read_dump(one.path)
-        except NcdiagError as error:
-            self._fail(error)
-            return None
+    def _read(self, several: Sequence[Named]) -> Iterator[tuple[Named, Topology | PcieLinks]]:
+        for one, read in zip(several, read_many([one.path for one in several]), strict=True):
+            if isinstance(read, NcdiagError):
+                self._fail(read)
+            else:
+                yield one, read
 
     def _fail(self, error: NcdiagError) -> None:
         self.failed += 1

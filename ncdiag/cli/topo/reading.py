@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncdiag.model.errors import NcdiagError, UsageError
+from ncdiag.model.errors import NcdiagError, UndecidedError, UsageError
 from ncdiag.model.text import visible
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ STDIN = "-"
 # Ten times what ibnetdiscover prints of 10,000 hosts with eight adapters each; whatever is read is
 # held in memory as a whole.
 MAX_BYTES = 64 << 20
-_CHUNK = 1 << 20
+_CHUNK = 1 << 17
 # What ``ncdiag topo capture`` writes of PCIe links says so in its first line.
 PCIE_SCHEMA = b'"ncdiag/pcie-links/1"'
 _MARK_BYTES = 256
@@ -61,7 +61,11 @@ def naming(path: str) -> Iterator[None]:
 
 
 def read_bytes(path: str) -> bytes:
-    """All bytes of a file or of standard input, unpacked; raises :class:`UsageError`."""
+    """All bytes of a file or of standard input, unpacked.
+
+    Raises :class:`UsageError` for what cannot be read, :class:`UndecidedError` for what is packed
+    and damaged or cut short.
+    """
     from ncdiag.logs.decompress import DamagedError
 
     try:
@@ -83,7 +87,7 @@ def read_bytes(path: str) -> bytes:
         why = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"{visible(path)}: {why}") from None
     except DamagedError as error:
-        raise UsageError(f"{visible(path)}: {error}") from None
+        raise UndecidedError(f"{visible(path)}: {error}") from None
 
 
 class _Descriptor:

@@ -1,6 +1,7 @@
 """``ncdiag topo show``: one topology dump as a tree, a matrix of paths, JSON or a picture."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,8 +72,8 @@ def show(
     """
     if (path is None) == (live is None):
         raise UsageError("name one dump, - for standard input, or --live with a tool")
-    pictures = {one: kind for one, kind in ((svg, "svg"), (png, "png")) if one}
-    _check_outputs(list(pictures), path, force=force)
+    pictures = [(one, kind) for one, kind in ((svg, "svg"), (png, "png")) if one]
+    _check_outputs([one for one, _ in pictures], path, force=force)
     # These read and judge, which --help has no use for.
     from ncdiag.cli.topo.reading import live_dump, read_dump
     from ncdiag.health.topology.pcie_links import PcieLinks
@@ -128,7 +129,7 @@ def _draw(
     name: str,
     dump: "Topology",
     findings: "tuple[TopologyFinding, ...]",
-    pictures: dict[Path, str],
+    pictures: Sequence[tuple[Path, str]],
 ) -> NcdiagError | None:
     """Write the pictures; what fails is told after the results."""
     if not pictures:
@@ -137,7 +138,7 @@ def _draw(
     from ncdiag.report.write import write_file
 
     try:
-        for path, kind in pictures.items():
+        for path, kind in pictures:
             write_file(path, picture.render(name, dump, findings, kind))
     except NcdiagError as error:
         return error

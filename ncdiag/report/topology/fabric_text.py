@@ -56,7 +56,8 @@ def fabric(topology: IbFabric, console: Console, *, verbose: bool) -> None:
 
 
 def _switch_table(rows: list[SwitchRow], console: Console, *, verbose: bool) -> None:
-    grid = table(("switch", "GUID", "adapters", "switches", "rates"), right=("adapters", "switches"))
+    figures = ("adapters", "switches")
+    grid = table(("switch", "GUID", *figures, "rates"), right=figures)
     rows = sorted(rows, key=lambda row: (not row.is_leaf, row.node.description or ""))
     shown = rows if verbose else rows[:_SWITCHES]
     for row in shown:
