@@ -191,9 +191,10 @@ def _row(table: _Table, line: str) -> bool:
         return True
     width = len(table.columns)
     cells = tokens[:width]
+    has_cpus = "CPU" in table.affinities
     # Where cells are missing, what follows them has moved into their place.
     for place, token in enumerate(cells):
-        if _CPU_LIST.fullmatch(token) and not _CELL.fullmatch(token):
+        if has_cpus and _CPU_LIST.fullmatch(token) and not _CELL.fullmatch(token):
             cells = cells[:place]
             break
     table.rows[name] = cells

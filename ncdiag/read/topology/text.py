@@ -23,6 +23,7 @@ _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstandard", b"PK\x03\x
 # ECMA-48: control sequences, operating system commands, two-character escapes.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
+_INTEGER = re.compile(r"\s*[+-]?(?:0[xX])?[0-9a-fA-F]+\s*")
 _BUS_ID = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{2}):([0-9a-f]{2}\.[0-9a-f])")
 
 
@@ -84,23 +85,19 @@ def bus_id(text: str | None) -> str | None:
 
 
 def integer(text: str | None, base: int = 0) -> int | None:
-    """Return a number as ``strtol`` reads it, whole or not at all; ``None`` beyond 64 bits."""
-    if not text or len(text) > MAX_VALUE_CHARS:
+    """Return a number, decimal or with 0x, whole or not at all; ``None`` beyond 64 bits."""
+    if not text or len(text) > MAX_VALUE_CHARS or not _INTEGER.fullmatch(text):
         return None
     try:
-        value = int(text, base)
+        value = int(text, 16 if base == 16 or "x" in text.lower() else 10)
     except ValueError:
-        # Decimal with leading zeros, which Python calls ambiguous.
-        stripped = text.strip()
-        if base or not (stripped.isascii() and stripped.isdigit()):
-            return None
-        value = int(stripped)
+        return None
     return value if -(2**63) <= value < 2**64 else None
 
 
 def number(text: str | None) -> float | None:
     """Return a decimal number; ``None`` for an empty one, nonsense, infinity and the like."""
-    if not text or len(text) > MAX_VALUE_CHARS:
+    if not text or len(text) > MAX_VALUE_CHARS or "_" in text:
         return None
     try:
         value = float(text)
