@@ -146,6 +146,15 @@ Engine = Annotated[
         "--engine", metavar="NAME", rich_help_panel=_MEASURING, help="What measures: torch."
     ),
 ]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="NAME|FILE",
+        rich_help_panel=_MEASURING,
+        help="Environment profile for what measures; ncdiag env list names them.",
+    ),
+]
 SweepMode = Annotated[
     Mode,
     typer.Option(

@@ -4,7 +4,7 @@ import platform
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ncdiag.cli import interrupts
+from ncdiag.cli.sweep_profile import check_unchanged
 from ncdiag.cluster.fabric import place_hosts
 from ncdiag.cluster.fleet import FleetOptions
 from ncdiag.cluster.fleet.protocol import WORKER_MODULE
@@ -63,6 +64,8 @@ def begin(
     *,
     mode: str,
     engine: str,
+    profile: str | None,
+    variables: Mapping[str, str],
     seed: int,
     faulty_below: float,
     timing: Timing,
@@ -87,7 +90,10 @@ def begin(
             "measured": f"{timing.measure_s:g} s a direction, windows of {timing.window_s:g} s",
             "budget": budget,
             "seed": str(seed),
+            "profile": profile or "none",
         },
+        profile=profile,
+        variables=dict(variables),
     )
     return SweepRecord.of([plan])
 
@@ -117,6 +123,7 @@ def take_up(
     record = SweepRecord.of(read_journal(directory))
     check_hosts(record.plan.hosts)
     check_engine(record.plan.engine)
+    check_unchanged(record.plan.profile, record.plan.variables, record.plan.engine)
     if nodes is None and fabric is not None:
         raise UsageError(
             f"--fabric goes with --nodes; the sweep in {directory} has its leaves: leave it out"
@@ -165,6 +172,7 @@ def carry_out(
         way.launcher_for(plan.hosts),
         timing=plan.timing,
         fleet=FleetOptions(driver_address=way.driver_address),
+        variables=plan.variables,
     )
     if not fresh:
         drop_torn_line(directory)

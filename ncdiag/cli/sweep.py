@@ -5,7 +5,7 @@ import typer
 from ncdiag.cli import console, options
 
 # What a resumed sweep takes from its journal: half of it was measured that way.
-_FIXED = ("mode", "engine", "seed", "faulty_below")
+_FIXED = ("mode", "engine", "profile", "seed", "faulty_below")
 _FIXED_TIMES = {"warmup_time": "warmup_s", "measure_time": "measure_s", "max_bytes": "max_bytes"}
 
 
@@ -20,6 +20,7 @@ def sweep(
     remote_setup: options.RemoteSetup = None,
     driver_address: options.DriverAddress = None,
     engine: options.Engine = "torch",
+    profile: options.Profile = None,
     mode: options.SweepMode = options.Mode.FULL,
     warmup_time: options.WarmupTime = options.WARMUP_S,
     measure_time: options.MeasureTime = options.MEASURE_S,
@@ -44,6 +45,7 @@ def sweep(
     # These bring numpy and distributed with them, which --help has no use for.
     from ncdiag.cli import run_sweep
     from ncdiag.cli.progress import ConsoleWatcher
+    from ncdiag.cli.sweep_profile import variables_for
     from ncdiag.measure.directory import prepare_directory
     from ncdiag.measure.engines.base import Timing
 
@@ -63,6 +65,8 @@ def sweep(
             way,
             mode=mode.value,
             engine=engine,
+            profile=profile,
+            variables=variables_for(profile, engine, messages),
             seed=seed,
             faulty_below=faulty_below,
             timing=timing,

@@ -34,7 +34,10 @@ _MAX_COMPLAINT_CHARS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What the sweep set out to do; the first line of a journal."""
+    """What the sweep set out to do; the first line of a journal.
+
+    ``variables`` are what ``profile`` puts into the environment of what measures.
+    """
 
     schema: str = SCHEMA
     started: str
@@ -47,6 +50,8 @@ class Plan:
     timing: Timing
     versions: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+    profile: str | None = None
+    variables: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

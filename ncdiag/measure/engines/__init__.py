@@ -16,9 +16,14 @@ class OpensEngine(Protocol):
     """How an engine is made; nothing is started yet."""
 
     def __call__(
-        self, hosts: Sequence[Host], launcher: Launcher, timing: Timing, fleet: FleetOptions
+        self,
+        hosts: Sequence[Host],
+        launcher: Launcher,
+        timing: Timing,
+        fleet: FleetOptions,
+        variables: Mapping[str, str],
     ) -> Engine:
-        """Make it."""
+        """Make it; ``variables`` are in the environment of what measures."""
         ...
 
 
@@ -26,21 +31,27 @@ class OpensEngine(Protocol):
 class EngineEntry:
     """An engine by name: how it is made, and why it could not measure on this very host.
 
-    Hosts need what an engine is made of, the driver does not.
+    Hosts need what an engine is made of, the driver does not. ``own_variables`` are those of the
+    environment that the engine sets itself, whatever a profile holds.
     """
 
     open: OpensEngine
     unavailable: Callable[[], str | None]
+    own_variables: Callable[[], frozenset[str]]
 
 
 def _open_torch(
-    hosts: Sequence[Host], launcher: Launcher, timing: Timing, fleet: FleetOptions
+    hosts: Sequence[Host],
+    launcher: Launcher,
+    timing: Timing,
+    fleet: FleetOptions,
+    variables: Mapping[str, str],
 ) -> Engine:
     from ncdiag.measure.engines.torch.engine import TorchEngine
     from ncdiag.measure.engines.torch.processes import shared_process
 
-    members = Fleet(hosts, launcher, companions=(shared_process(),), options=fleet)
-    return TorchEngine(hosts, members, timing)
+    members = Fleet(hosts, launcher, companions=(shared_process(variables),), options=fleet)
+    return TorchEngine(hosts, members, timing, variables=variables)
 
 
 def _torch_unavailable() -> str | None:
@@ -49,7 +60,15 @@ def _torch_unavailable() -> str | None:
     return "torch is not installed: pip install 'ncdiag[torch]'"
 
 
-ENGINES: Mapping[str, EngineEntry] = {"torch": EngineEntry(_open_torch, _torch_unavailable)}
+def _torch_variables() -> frozenset[str]:
+    from ncdiag.measure.engines.torch.processes import OWN_VARIABLES
+
+    return OWN_VARIABLES
+
+
+ENGINES: Mapping[str, EngineEntry] = {
+    "torch": EngineEntry(_open_torch, _torch_unavailable, _torch_variables)
+}
 
 
 def check_engine(name: str) -> None:
@@ -65,7 +84,9 @@ def open_engine(
     *,
     timing: Timing | None = None,
     fleet: FleetOptions | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> Engine:
     """Make the engine called ``name``; nothing is started yet. Raises :class:`UsageError`."""
     check_engine(name)
-    return ENGINES[name].open(hosts, launcher, timing or Timing(), fleet or FleetOptions())
+    make = ENGINES[name].open
+    return make(hosts, launcher, timing or Timing(), fleet or FleetOptions(), variables or {})

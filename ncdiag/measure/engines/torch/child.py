@@ -1,4 +1,4 @@
-"""The measuring process: ``python -m ncdiag.measure.engines.torch.child BACKEND [NAME=VALUE ...]``.
+"""The measuring process: ``python -m ncdiag.measure.engines.torch.child BACKEND [SETTING ...]``.
 
 One JSON request a line on stdin, one JSON answer a line on stdout. It lives as long as nothing
 goes wrong, and is killed from outside when a request takes too long.
@@ -51,16 +51,20 @@ def _take_stdout() -> BinaryIO:
 
 
 def set_environment(settings: Sequence[str]) -> None:
-    """Let ``settings`` be all that is set of the libraries that measure."""
+    """Let ``settings`` be all that is set of the libraries that measure.
+
+    A name alone keeps the value that it has in the environment.
+    """
+    pairs = [setting.partition("=") for setting in settings]
+    kept = {name: os.environ[name] for name, equals, _ in pairs if not equals}
     for name in [name for name in os.environ if name.startswith(_FOREIGN_PREFIXES)]:
         del os.environ[name]
     # More threads than the one that measures would take the processor from it.
     os.environ["OMP_NUM_THREADS"] = "1"
     # Warnings of its sockets say nothing that an error does not.
     os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
-    for setting in settings:
-        name, _, value = setting.partition("=")
-        os.environ[name] = value
+    os.environ.update(kept)
+    os.environ.update({name: value for name, equals, value in pairs if equals})
 
 
 def _reply(replies: BinaryIO, answer: msgspec.Struct) -> None:

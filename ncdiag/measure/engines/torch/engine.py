@@ -54,11 +54,17 @@ class TorchEngine:
     name = "torch"
 
     def __init__(
-        self, hosts: Sequence[Host], fleet: Fleet, timing: Timing, backend: Backend | None = None
+        self,
+        hosts: Sequence[Host],
+        fleet: Fleet,
+        timing: Timing,
+        backend: Backend | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         self._hosts = {host.name: host for host in hosts}
         self._fleet = fleet
         self._timing = timing
+        self._variables = dict(variables or {})
         self._wanted_backend = backend
         self._backend = backend or Backend.GLOO
         self._unusable: dict[str, str] = {}
@@ -116,7 +122,12 @@ class TorchEngine:
         calls = []
         for name in self._fleet.up:
             host = self._hosts[name]
-            question = CollectTask(nics=host.nics, address=host.address, timeout_s=_READY_S)
+            question = CollectTask(
+                nics=host.nics,
+                address=host.address,
+                timeout_s=_READY_S,
+                variables=self._variables,
+            )
             calls.append(self._call(name, task.collect, question, _READY_S))
         collected = {}
         for call in self._fleet.as_completed(calls):
@@ -149,6 +160,7 @@ class TorchEngine:
             open=OpenStore(address=where.address, port=where.port),
             timeout_s=_PREPARE_S[self._backend],
             settings=where.settings,
+            variables=self._variables,
         )
         self._places[key] = where
         self._preparing[self._call(key[0], task.prepare, question, question.timeout_s)] = key

@@ -117,11 +117,15 @@ Request = OpenStore | MeasurePair
 
 
 class CollectTask(msgspec.Struct, frozen=True):
-    """Say what the host is; ``address`` is its own, as far as the driver knows it."""
+    """Say what the host is; ``address`` is its own, as far as the driver knows it.
+
+    ``variables`` of a profile are in the environment of what measures.
+    """
 
     nics: tuple[str, ...]
     address: str
     timeout_s: float
+    variables: dict[str, str] = {}
 
 
 class Collected(msgspec.Struct, frozen=True):
@@ -149,6 +153,7 @@ class PrepareTask(msgspec.Struct, frozen=True):
     open: OpenStore
     timeout_s: float
     settings: tuple[str, ...] = ()
+    variables: dict[str, str] = {}
 
 
 class MeasureTask(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """Which measuring processes run on a host, and what stands in their environment."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from ncdiag.cluster.fleet.companion import CompanionSpec
 from ncdiag.measure.engines.torch.messages import Backend
@@ -8,17 +9,35 @@ from ncdiag.model.host import Nic
 
 # The name begins what an operator reads when one fails: "measuring process was killed".
 SHARED_PROCESS = "measuring process"
+# Which NIC and which GPU is measured is for the engine to say, whatever a profile holds.
+OWN_VARIABLES: Final = frozenset(
+    {
+        "CUDA_DEVICE_ORDER",
+        "CUDA_VISIBLE_DEVICES",
+        "NCCL_IB_DISABLE",
+        "NCCL_IB_HCA",
+        "NCCL_MNNVL_ENABLE",
+        "NCCL_NET",
+        "NCCL_SOCKET_IFNAME",
+    }
+)
 _MODULE = "ncdiag.measure.engines.torch.child"
 
 
-def shared_process() -> CompanionSpec:
-    """The process that measures over gloo on every rail, and says what torch can do here."""
-    return _spec(SHARED_PROCESS, Backend.GLOO)
+def shared_process(variables: Mapping[str, str]) -> CompanionSpec:
+    """The process that measures over gloo on every rail, and says what torch can do here.
+
+    ``variables`` are a profile's.
+    """
+    return _spec(SHARED_PROCESS, Backend.GLOO, variables)
 
 
-def rail_process(name: str, settings: Sequence[str]) -> CompanionSpec:
-    """A process that measures over NCCL with ``settings``, each ``NAME=VALUE``."""
-    return _spec(name, Backend.NCCL, *settings)
+def rail_process(name: str, settings: Sequence[str], variables: Mapping[str, str]) -> CompanionSpec:
+    """A process that measures over NCCL with a profile's ``variables``.
+
+    ``settings``, each ``NAME=VALUE``, win over them.
+    """
+    return _spec(name, Backend.NCCL, variables, *settings)
 
 
 def rail_process_name(nic: Nic) -> str:
@@ -52,5 +71,9 @@ def nccl_settings(nic: Nic, gpu: int | None, bootstrap_interface: str | None) ->
     return tuple(f"{name}={value}" for name, value in settings.items())
 
 
-def _spec(name: str, backend: Backend, *settings: str) -> CompanionSpec:
-    return CompanionSpec(name, ("python", "-P", "-m", _MODULE, backend.value, *settings))
+def _spec(
+    name: str, backend: Backend, variables: Mapping[str, str], *settings: str
+) -> CompanionSpec:
+    """Everybody on the host can read arguments: of ``variables`` only the names stand there."""
+    argv = ("python", "-P", "-m", _MODULE, backend.value, *variables, *settings)
+    return CompanionSpec(name, argv, dict(variables))

@@ -20,14 +20,14 @@ from ncdiag.measure.engines.torch.messages import (
     Ready,
     StoreOpened,
 )
-from ncdiag.measure.engines.torch.processes import rail_process, shared_process
+from ncdiag.measure.engines.torch.processes import SHARED_PROCESS, rail_process, shared_process
 from ncdiag.model.host import Gpu, Nic
 
 
 def collect(payload: bytes) -> bytes:
     """Say what this host is, once its measuring process is ready (CollectTask to Collected)."""
     task = msgspec.json.decode(payload, type=CollectTask)
-    companions().ensure(shared_process())
+    companions().ensure(shared_process(task.variables))
     own_address = _own_address(task)
     facts = collect_facts(task.nics, own_address)
     nics, _ = routed_nic(own_address)
@@ -59,7 +59,7 @@ def _own_address(task: CollectTask) -> str | None:
 
 def _ready(timeout_s: float) -> Ready:
     try:
-        return msgspec.json.decode(companions().ready(shared_process().name, timeout_s), type=Ready)
+        return msgspec.json.decode(companions().ready(SHARED_PROCESS, timeout_s), type=Ready)
     except (CompanionFailed, msgspec.DecodeError) as error:
         return Ready(error=str(error))
 
@@ -83,7 +83,7 @@ def prepare(payload: bytes) -> bytes:
     """Have a measuring process listen for peers (PrepareTask to StoreOpened)."""
     task = msgspec.json.decode(payload, type=PrepareTask)
     if task.settings:
-        companions().ensure(rail_process(task.process, task.settings))
+        companions().ensure(rail_process(task.process, task.settings, task.variables))
     try:
         return companions().request(task.process, msgspec.json.encode(task.open), task.timeout_s)
     except CompanionFailed as error:
