@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.console import Console
 
+from ncdiag.cli.topo.reading import MANIFEST
 from ncdiag.cluster.fleet import Call, CallError, Fleet, FleetOptions
 from ncdiag.health.topology.capture import (
     CAPTURE_S,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 # What a host may need besides: the worker keeps the deadlines, this only bounds waiting.
 _ANSWER_S = 10.0
-MANIFEST = "capture.json"
 
 
 class HostCapture(msgspec.Struct, frozen=True):

@@ -25,7 +25,7 @@ _MOST_PROCESSES = 16
 
 def read_many(paths: Sequence[str]) -> Iterator["Topology | PcieLinks | NcdiagError"]:
     """The dump at each path, or the error it gives, in their order."""
-    processes = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
+    processes = _processes()
     if len(paths) < _WORTH_IT or processes < 2 or STDIN in paths:
         yield from map(_read, paths)
         return
@@ -43,6 +43,10 @@ def read_many(paths: Sequence[str]) -> Iterator["Topology | PcieLinks | NcdiagEr
         raise UndecidedError(why) from None
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _processes() -> int:
+    return min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
 
 
 def _read_batch(paths: Sequence[str]) -> "list[Topology | PcieLinks | NcdiagError]":

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ncdiag.model.topology import Topology
 
 STDIN = "-"
+# What ``ncdiag topo capture`` writes of its own doing.
+MANIFEST = "capture.json"
 # Ten times what ibnetdiscover prints of 10,000 hosts with eight adapters each; whatever is read is
 # held in memory as a whole.
 MAX_BYTES = 64 << 20
@@ -143,7 +145,11 @@ def files(paths: Sequence[str]) -> list[str]:
 def _inside(folder: str) -> list[str]:
     try:
         with os.scandir(folder) as entries:
-            names = [one.path for one in entries if not one.name.startswith(".") and one.is_file()]
+            names = [
+                one.path
+                for one in entries
+                if not one.name.startswith(".") and one.name != MANIFEST and one.is_file()
+            ]
     except OSError as error:
         raise UsageError(f"{visible(folder)}: {error.strerror}") from None
     return sorted(names)
