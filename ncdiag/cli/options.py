@@ -95,6 +95,16 @@ Fabric = Annotated[
         "or topology.yaml. What the hosts file says of a host stands.",
     ),
 ]
+TopologyDumps = Annotated[
+    str | None,
+    typer.Option(
+        "--topology",
+        metavar="DIR|FILE",
+        rich_help_panel=_MEASURING,
+        help="Take what NICs and slots should do from NCCL topology dumps: DIR/HOST.xml, or "
+        "one file for all hosts alike.",
+    ),
+]
 Launcher = Annotated[
     str,
     typer.Option(

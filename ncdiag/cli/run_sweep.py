@@ -26,7 +26,7 @@ from ncdiag.measure.plan import plan_size
 from ncdiag.measure.record import SweepRecord
 from ncdiag.measure.sweep import ROUND_OVERHEAD_S, Sweep, Watcher
 from ncdiag.model.errors import ExitCode, UsageError
-from ncdiag.model.host import Host
+from ncdiag.model.host import Host, HostDump
 from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_count, format_duration
@@ -70,6 +70,7 @@ def begin(
     faulty_below: float,
     timing: Timing,
     budget_s: float | None,
+    dumps: Sequence[HostDump] = (),
 ) -> SweepRecord:
     """The empty record of a new sweep; raises :class:`UsageError` for what cannot be used."""
     check_engine(engine)
@@ -94,6 +95,7 @@ def begin(
         },
         profile=profile,
         variables=dict(variables),
+        dumps=tuple(dumps),
     )
     return SweepRecord.of([plan])
 

@@ -3,6 +3,7 @@
 import typer
 
 from ncdiag.cli import console, options
+from ncdiag.model.errors import UsageError
 
 # What a resumed sweep takes from its journal: half of it was measured that way.
 _FIXED = ("mode", "engine", "profile", "seed", "faulty_below")
@@ -14,6 +15,7 @@ def sweep(
     *,
     nodes: options.Nodes = None,
     fabric: options.Fabric = None,
+    topology: options.TopologyDumps = None,
     launcher: options.Launcher = "auto",
     ssh_option: options.SshOption = [],  # noqa: B006 - typer copies it
     remote_python: options.RemotePython = None,
@@ -44,6 +46,7 @@ def sweep(
     """
     # These bring numpy and distributed with them, which --help has no use for.
     from ncdiag.cli import run_sweep
+    from ncdiag.cli.host_dumps import read_host_dumps
     from ncdiag.cli.progress import ConsoleWatcher
     from ncdiag.cli.sweep_profile import variables_for
     from ncdiag.measure.directory import prepare_directory
@@ -71,8 +74,11 @@ def sweep(
             faulty_below=faulty_below,
             timing=timing,
             budget_s=budget,
+            dumps=() if topology is None else read_host_dumps(topology, hosts, messages),
         )
     else:
+        if topology is not None:
+            raise UsageError("--topology cannot change when a sweep is resumed; leave it out")
         record = run_sweep.take_up(resume, nodes, fabric, messages)
         plan = record.plan
         planned = {name: getattr(plan, name) for name in _FIXED}

@@ -223,7 +223,7 @@ def _per_size(limit: Limit, share: float, what: str) -> Limit:
     return limit.then(
         what,
         Term(share, "of the size", inverse=True),
-        why=f"each byte of the size costs {figure(share)} bytes here",
+        why=f"{figure(share)} bytes for each of the size",
     )
 
 

@@ -48,8 +48,8 @@ def expect_link(
     """Payload rate from ``source`` to ``target``, or ``None`` if either NIC's rate is not known.
 
     The least of both NICs, both PCIe links and, between different leaves, both uplinks. ``rate=``
-    replaces what the system says of a NIC and of its slot. ``transport`` is taken to be RDMA where
-    both NICs can do it, unless given.
+    replaces what a topology dump or the system says of a NIC and of its slot. ``transport`` is
+    taken to be RDMA where both NICs can do it, unless given.
     """
     if transport is None:
         transport = Transport.RDMA if source_nic.hca and target_nic.hca else Transport.TCP
@@ -60,7 +60,7 @@ def expect_link(
             return None
         limits.append(line)
         if host.rate_gbit_per_s is None and nic.pcie is not None:
-            limits.append(_pcie_limit(nic.pcie))
+            limits.append(_pcie_limit(nic.pcie, _origin(nic)))
     if source.leaf is not None and target.leaf is not None and source.leaf != target.leaf:
         for host, nic in ((source, source_nic), (target, target_nic)):
             if host.uplink_gbit_per_s is not None:
@@ -78,9 +78,10 @@ def _line_limit(host: Host, nic: Nic, transport: Transport) -> _Limit | None:
     rate = nic.speed_gbit_per_s if given is None else given
     if rate is None:
         return None
-    return _framed(
-        "NIC" if given is None else "rate", rate, nic, transport, shaped=given is not None
-    )
+    if given is not None:
+        return _framed("rate", rate, nic, transport, shaped=True)
+    line = _framed("NIC", rate, nic, transport, shaped=False)
+    return _Limit(line.gbit_per_s, line.derivation + _origin(nic))
 
 
 def _uplink_limit(rate_gbit_per_s: float, nic: Nic, transport: Transport) -> _Limit:
@@ -112,14 +113,19 @@ def _rdma_mtu(interface_mtu: int | None, room_bytes: int) -> int:
     return fitting[-1] if fitting else RDMA_MTUS_BYTES[0]
 
 
-def _pcie_limit(link: PcieLink) -> _Limit:
+def _pcie_limit(link: PcieLink, origin: str) -> _Limit:
     """Return what the slot moves; the nearest generation names it."""
     generation = min(
         PCIE_GENERATIONS, key=lambda one: abs(one.gigatransfers_per_s - link.gigatransfers_per_s)
     )
     rate = link.gigatransfers_per_s * generation.encoding * link.lanes
     derivation = f"PCIe {generation.name} x{link.lanes} {_rate(rate)} × {PCIE_TLP} TLP"
-    return _Limit(rate * PCIE_TLP, derivation)
+    return _Limit(rate * PCIE_TLP, derivation + origin)
+
+
+def _origin(nic: Nic) -> str:
+    """Return which topology dump speed and slot are from, if one."""
+    return "" if nic.described_in is None else f" from {nic.described_in}"
 
 
 def _rate(gbit_per_s: float) -> str:

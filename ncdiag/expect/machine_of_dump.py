@@ -23,6 +23,9 @@ _INFINIBAND_CLASS = 0x0207
 _AMAZON = "0x1d0f"
 _NO_GUIDS = {None, "0", "0x0"}
 _LANES_WHERE_NONE = 16  # as NCCL takes a width of 0
+# PCI Express base specification: 32 lanes are the widest link, 128 GT/s the fastest, gen7.
+_MOST_LANES = 32
+_MOST_GIGATRANSFERS_PER_S = 128.0
 _MAX_GPUS = 1024
 # A port this much slower than the fastest is no rail but there for management or storage.
 _RAIL_SHARE = 0.25
@@ -182,11 +185,13 @@ def _slowest_slot(topology: NcclTopology, gpus: Sequence[Gpu]) -> PcieLink | Non
 
 
 def _slot(device: PciDevice) -> PcieLink | None:
-    if not device.gigatransfers_per_s or device.lanes is None:
+    rate, lanes = device.gigatransfers_per_s, device.lanes
+    if rate is None or lanes is None or not (0 < rate <= _MOST_GIGATRANSFERS_PER_S):
         return None
-    return PcieLink(
-        gigatransfers_per_s=device.gigatransfers_per_s, lanes=device.lanes or _LANES_WHERE_NONE
-    )
+    lanes = lanes or _LANES_WHERE_NONE
+    if not 0 < lanes <= _MOST_LANES:
+        return None
+    return PcieLink(gigatransfers_per_s=rate, lanes=lanes)
 
 
 def _host_path(topology: NcclTopology, gpus: Sequence[Gpu]) -> HostPath:
@@ -205,7 +210,7 @@ def _rail_adapters(topology: NcclTopology, gpus: Sequence[Gpu]) -> tuple[Adapter
         candidates = [one for one in topology.adapters if id(one) in near]
     else:
         candidates = list(topology.adapters)
-    speeds = [_speed(one) for one in candidates]
+    speeds = [plausible_speed(one) for one in candidates]
     most = max((speed for speed in speeds if speed), default=None)
     if most is None:
         return ()
@@ -223,19 +228,24 @@ def _identity(adapter: Adapter, place: int) -> tuple[object, ...]:
     return (adapter.name, adapter.port) if named else (place,)
 
 
-def _speed(adapter: Adapter) -> float | None:
+def plausible_speed(adapter: Adapter) -> float | None:
+    """Gbit/s of a port; ``None`` where the dump tells none, or one that no port has."""
     speed = adapter.speed_gbit_per_s
     return speed if speed is not None and 0 < speed <= _MOST_GBIT_PER_S else None
+
+
+def adapter_slot(topology: NcclTopology, adapter: Adapter) -> PcieLink | None:
+    """The PCIe link of an adapter; ``None`` where the dump tells none."""
+    return None if adapter.pci is None else _slot(topology.pci[adapter.pci])
 
 
 def _rail(
     topology: NcclTopology, gpus: Sequence[Gpu], adapter: Adapter, every: Sequence[Adapter]
 ) -> Rail:
-    slot = None
-    if adapter.pci is not None:
-        slot = _slot(topology.pci[adapter.pci])
+    slot = adapter_slot(topology, adapter)
+    if slot is not None:
         ports = sum(one.pci == adapter.pci for one in every)
-        if slot is not None and ports > 1:
+        if ports > 1:
             lanes = max(1, slot.lanes // ports)
             slot = PcieLink(gigatransfers_per_s=slot.gigatransfers_per_s, lanes=lanes)
     return Rail(

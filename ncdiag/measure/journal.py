@@ -20,7 +20,7 @@ from ncdiag.cluster.names import shown
 from ncdiag.measure.engines.base import Timing
 from ncdiag.measure.plausible import check_plausible
 from ncdiag.model.errors import UndecidedError, UsageError
-from ncdiag.model.host import Host, HostFacts
+from ncdiag.model.host import Host, HostDump, HostFacts
 from ncdiag.model.measurement import Measurement
 
 JOURNAL_NAME = "journal.jsonl"
@@ -52,6 +52,7 @@ class Plan:
     settings: dict[str, str] = field(default_factory=dict)
     profile: str | None = None
     variables: dict[str, str] = field(default_factory=dict)
+    dumps: tuple[HostDump, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ _NAMES: Final = frozenset((
     "source", "target", "engine", "launcher", "started",
 ))
 # fmt: on
-_NESTED: Final = frozenset(["hosts", "timing", "facts", "nics", "pcie"])
+_NESTED: Final = frozenset(["hosts", "timing", "facts", "nics", "pcie", "dumps"])
 
 
 def check_plausible(record: Any) -> None:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from ncdiag.diagnose.diagnosis import diagnose
 from ncdiag.diagnose.suspects import suspected_hosts
 from ncdiag.diagnose.thresholds import Thresholds
+from ncdiag.expect.dumped_nics import as_dumped
 from ncdiag.expect.link import expect_link
 from ncdiag.measure.journal import HostState, Line, Plan, RunEnd
 from ncdiag.measure.plan import QUICK, plan_size, planned_rounds, rail_counts
 from ncdiag.measure.schedule import Round, second_opinions
 from ncdiag.model.errors import UsageError
 from ncdiag.model.evidence import SweepEvidence
-from ncdiag.model.host import Host, HostFacts, Nic
+from ncdiag.model.host import Host, HostDump, HostFacts, Nic
 from ncdiag.model.measurement import Expectation, LinkKey, Measurement, PairKey, Purpose
 from ncdiag.model.nodes import fold
 from ncdiag.model.verdict import SweepPlan, SweepReport
@@ -34,6 +35,8 @@ class SweepRecord:
     interrupted: bool = True
     _nics: dict[str, dict[int, Nic]] = field(default_factory=dict)
     _hosts: dict[str, Host] = field(default_factory=dict)
+    _dumps: dict[str, HostDump] = field(default_factory=dict)
+    _dumped_nics: dict[str, dict[int, Nic]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, lines: Iterable[Line]) -> "SweepRecord":
@@ -41,7 +44,11 @@ class SweepRecord:
         plan, *rest = lines
         if not isinstance(plan, Plan):
             raise UsageError("a journal begins with the plan of its sweep")
-        record = cls(plan, _hosts={host.name: host for host in plan.hosts})
+        record = cls(
+            plan,
+            _hosts={host.name: host for host in plan.hosts},
+            _dumps={dump.host: dump for dump in plan.dumps},
+        )
         for line in rest:
             record.apply(line)
         return record
@@ -56,7 +63,9 @@ class SweepRecord:
                 self.unreachable[name] = reason
             case HostState(name=name, facts=HostFacts() as facts) if name in self._hosts:
                 self.facts[name] = facts
-                self._nics[name] = _by_rail(self._hosts[name], facts)
+                nics = self._nics[name] = _by_rail(self._hosts[name], facts)
+                dump = self._dumps.get(name) or self._dumps.get("")
+                self._dumped_nics[name] = {rail: as_dumped(nic, dump) for rail, nic in nics.items()}
                 self.unreachable.pop(name, None)
             case RunEnd():
                 self.seconds += line.seconds
@@ -78,8 +87,8 @@ class SweepRecord:
 
     def expectation(self, link: LinkKey) -> Expectation | None:
         """What ``link`` should reach, or ``None`` where nobody can tell."""
-        source = self._nics.get(link.source, {}).get(link.rail)
-        target = self._nics.get(link.target, {}).get(link.rail)
+        source = self._dumped_nics.get(link.source, {}).get(link.rail)
+        target = self._dumped_nics.get(link.target, {}).get(link.rail)
         if source is None or target is None:
             return None
         return expect_link(self._hosts[link.source], source, self._hosts[link.target], target)

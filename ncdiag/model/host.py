@@ -60,6 +60,17 @@ class Nic:
     speed_gbit_per_s: float | None = None
     pcie: PcieLink | None = None
     pci_address: str | None = None
+    described_in: str | None = None
+    """The topology dump that speed and PCIe link are from; ``None``: the host itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostDump:
+    """What a topology dump says of a host's NICs; ``host`` is empty for a dump of all alike."""
+
+    host: str
+    file: str
+    nics: tuple[Nic, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
