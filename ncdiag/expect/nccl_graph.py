@@ -119,12 +119,11 @@ class NcclGraphView:
         if gb_per_s <= there.gb_per_s or (there.gb_per_s and there.hops <= path.hops):
             return False
         kind = link.type
-        if kind is PathType.PIX:
-            ends = {self._kinds[node], self._kinds[link.to]}
-            if ends == {_Node.SWITCH}:
-                kind = PathType.PXB
-            elif _Node.CPU in ends:
-                kind = PathType.PHB
+        ends = {self._kinds[node], self._kinds[link.to]}
+        if ends == {_Node.SWITCH}:
+            kind = PathType.PXB
+        elif kind is PathType.PIX and _Node.CPU in ends:
+            kind = PathType.PHB
         if through_gpu and path.type is PathType.NVL:
             kind = PathType.NVB
         reached[link.to] = Reach(max(path.type, kind), gb_per_s, path.hops + 1, node)
@@ -136,7 +135,7 @@ class NcclGraphView:
             if link.to == other and link.type is kind:
                 link.gb_per_s = round(link.gb_per_s + gb_per_s, 4)
                 return
-        self._links[one].append(_Link(other, kind, gb_per_s))
+        self._links[one].append(_Link(other, kind, round(gb_per_s, 4)))
 
     def _connect_pci(self) -> None:
         topology = self._topology

@@ -222,8 +222,10 @@ def test_devices_tables_and_damage_are_bounded() -> None:
 
 
 WORDS = st.sampled_from(
-    ["GPU0", "GPU1", "GPU2", "NIC0", "mlx5_0", "X", "NV4", "SYS", "N/A", "0-7", "0"]
-    + ["CPU Affinity", "NUMA Affinity", "GPU NUMA ID", "Legend:", "\n", "\t"]
+    [
+        *("GPU0", "GPU1", "GPU2", "NIC0", "mlx5_0", "X", "NV4", "SYS", "N/A", "0-7", "0"),
+        *("CPU Affinity", "NUMA Affinity", "GPU NUMA ID", "Legend:", "\n", "\t"),
+    ]
 )
 
 
