@@ -152,13 +152,10 @@ def _on_hosts(
     """What the list selects of the devices of known hosts."""
     empty = [host.host for host, devices in known if not any(map(listed.selects, devices))]
     if len(empty) == len(known):
+        text = visible(setting.value or "")
         has = _some(list(known[0][1]))
-        yield found(
-            "matches_nothing",
-            setting,
-            f"{visible(setting.value or '')} selects no device of {_some(empty)}, which has {has}",
-            f"name one of {has}",
-        )
+        message = f"{text} selects no device of {_some(empty)}, where there is {has or 'none'}"
+        yield found("matches_nothing", setting, message, f"name one of {has}" if has else None)
         return
     if empty:
         yield found(

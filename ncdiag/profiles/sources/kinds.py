@@ -18,7 +18,8 @@ _SHELL_ENDINGS = {".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".batch", ".job",
 _SHEBANG = re.compile(r"#!.*\b(?:ba|z|da|k|c)?sh\b")
 _PYTHON_SHEBANG = re.compile(r"#!.*\bpython")
 _DOCKER = re.compile(r"^[ \t]*FROM[ \t]+\S", re.MULTILINE)
-_YAML = re.compile(r"^(?:---|apiVersion:|kind:|services:|version:\s|- )", re.MULTILINE)
+_MANIFEST = re.compile(r"^(?:apiVersion|kind|services|spec):", re.MULTILINE)
+_YAML = re.compile(r"^(?:---|[\w-]+:(?:[ \t].*)?$|- )", re.MULTILINE)
 _SHELL = re.compile(
     r"^[ \t]*(?:export|unset|source|set -|module|#SBATCH|srun|mpirun|mpiexec|torchrun)\b",
     re.MULTILINE,
@@ -114,6 +115,7 @@ _BY_CONTENT: tuple[tuple[Callable[[str], object], _Reader], ...] = (
     (_PYTHON_SHEBANG.match, python_code.read),
     (_SHEBANG.match, shell.read),
     (_is_environment, lines.read_environment),
+    (_MANIFEST.search, _manifest),
     (_DOCKER.search, dockerfile.read),
     (_SHELL.search, shell.read),
     (_PYTHON.search, python_code.read),

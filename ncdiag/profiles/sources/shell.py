@@ -87,8 +87,9 @@ def _started(words: Sequence[Word], name: str, depth: int) -> Iterator[Setting]:
         kind = _kind_of(program) or kind
         following = [after.text for after in words[index + 1 : index + 3]]
         pairs, skip = _OPTIONS[kind](word.text, following) if kind else ([], 0)
+        at = words[index + 1] if skip else word
         for variable, value in pairs:
-            yield Setting(variable, value, f"{name}:{word.line}")
+            yield Setting(variable, value, f"{name}:{at.line}")
 
 
 def _kind_of(program: str) -> str | None:
