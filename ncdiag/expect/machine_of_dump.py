@@ -26,7 +26,8 @@ _LANES_WHERE_NONE = 16  # as NCCL takes a width of 0
 # PCI Express base specification: 32 lanes are the widest link, 128 GT/s the fastest, gen7.
 _MOST_LANES = 32
 _MOST_GIGATRANSFERS_PER_S = 128.0
-_MAX_GPUS = 1024
+# Far more than any host has; what is worked out for each pair stays within a second.
+_MAX_GPUS, _MAX_ADAPTERS = 128, 512
 # A port this much slower than the fastest is no rail but there for management or storage.
 _RAIL_SHARE = 0.25
 _MOST_GBIT_PER_S = 1600.0  # no port is faster: what says more is damaged
@@ -47,6 +48,8 @@ def machine_of_dump(topology: object, name: str) -> Machine:
         raise UndecidedError(f"{shown} has neither a GPU nor a NIC")
     if len(gpus) > _MAX_GPUS:
         raise UsageError(f"{shown} has {len(gpus)} GPUs on one host; {_MAX_GPUS} are the most")
+    if len(topology.adapters) > _MAX_ADAPTERS:
+        raise UsageError(f"{shown} has {len(topology.adapters)} NICs; {_MAX_ADAPTERS} are the most")
     adapters = _rail_adapters(topology, gpus)
     generation = _generation(gpus)
     fabric = _fabric(topology, gpus, generation)
@@ -61,7 +64,7 @@ def machine_of_dump(topology: object, name: str) -> Machine:
         fabric=fabric,
         fabric_known=fabric is not None or any(gpu.has_element for gpu in gpus),
         host_path=_host_path(topology, gpus),
-        c2c_gb_per_s=min((gpu.c2c_gb_per_s for gpu in gpus if gpu.c2c_gb_per_s), default=None),
+        c2c_gb_per_s=_slowest_c2c(gpus),
         sharp=any(rail.layer is LinkLayer.INFINIBAND for rail in rails),
         near_rails=_near_rails(topology, gpus, adapters),
         sources={"gpus": shown, "rails": shown, "fabric": shown, "slot": shown},
@@ -176,6 +179,11 @@ def _joined(between: tuple[tuple[int, ...], ...], gpus: int) -> bool:
         reached |= new
         todo += new
     return len(reached) == gpus
+
+
+def _slowest_c2c(gpus: Sequence[Gpu]) -> float | None:
+    rates = [gpu.c2c_gb_per_s for gpu in gpus]
+    return min((rate for rate in rates if rate is not None and rate > 0), default=None)
 
 
 def _slowest_slot(topology: NcclTopology, gpus: Sequence[Gpu]) -> PcieLink | None:

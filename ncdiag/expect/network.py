@@ -128,7 +128,7 @@ def host_limit(machine: Machine, gpus: int, *, gdr: bool, mtu_bytes: int) -> Lim
         raise UsageError(f"{machine.name} has no NIC, so nothing can be expected between hosts")
     every = [rail_limit(machine, rail, gdr=gdr, mtu_bytes=mtu_bytes) for rail in machine.rails]
     # A GPU uses the NICs beside it; the others are beside GPUs that take no part.
-    near = math.ceil(len(every) * min(1.0, gpus / machine.gpus))
+    near = math.ceil(len(every) * min(1.0, gpus / max(1, machine.gpus)))
     limits = sorted(every, key=lambda limit: -limit.gb_per_s)[:near]
     best = max(range(len(limits)), key=lambda index: (index + 1) * limits[index].gb_per_s)
     chosen = limits[best]

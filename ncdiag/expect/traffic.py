@@ -158,26 +158,7 @@ def _peer_to_peer(collective: Collective, layout: Layout) -> Traffic:
 def tree_load(domains: int) -> float:
     """What the busiest domain sends in NCCL's double binary tree, in sizes.
 
-    Each of two trees carries half of the size up and down again. In the second one, leaves of the
-    first are inner nodes (mirrored for even numbers, shifted for odd ones).
+    Each of two trees carries half of the size up and down again; leaves of one are inner nodes of
+    the other. A whole tree's inner nodes send up once and down twice, its leaves up once.
     """
-    loads = [0] * domains
-    for child in range(1, domains):
-        parent = _parent(child, domains)
-        for first, second in ((child, parent), _in_second_tree(child, parent, domains)):
-            loads[first] += 1  # up
-            loads[second] += 1  # and down again
-    return max(loads) / 2
-
-
-def _in_second_tree(child: int, parent: int, domains: int) -> tuple[int, int]:
-    if domains % 2 == 0:
-        return domains - 1 - child, domains - 1 - parent
-    return (child + 1) % domains, (parent + 1) % domains
-
-
-def _parent(rank: int, ranks: int) -> int:
-    """Parent in NCCL's binary tree, whose leaves are the odd ranks (src/graph/trees.cc)."""
-    bit = rank & -rank
-    above = (rank ^ bit) | (bit << 1)
-    return above if above < ranks else rank ^ bit
+    return {2: 1.0, 3: 1.5}.get(domains, 2.0)

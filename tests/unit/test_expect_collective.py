@@ -52,14 +52,30 @@ def test_in_the_switch_each_gpu_sends_the_size_and_its_part_of_it() -> None:
     assert (ring.fabric, ring.network) == (1.75, 0)
 
 
-@pytest.mark.parametrize(("domains", "load"), [(2, 1.0), (3, 1.5), (4, 2.0), (8, 2.0), (64, 2.0)])
-def test_the_busiest_of_a_double_tree(domains: int, load: float) -> None:
-    assert tree_load(domains) == load
+def parent(rank: int, ranks: int) -> int:
+    """Parent in NCCL's binary tree, whose leaves are the odd ranks (src/graph/trees.cc)."""
+    bit = rank & -rank
+    above = (rank ^ bit) | (bit << 1)
+    return above if above < ranks else rank ^ bit
 
 
-@given(st.integers(2, 300))
-def test_no_host_of_a_double_tree_sends_more_than_two_sizes_and_a_half(domains: int) -> None:
-    assert 1.0 <= tree_load(domains) <= 2.5
+@pytest.mark.parametrize("domains", [2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33, 100, 255])
+def test_the_busiest_domain_of_a_double_tree_is_that_of_the_trees_nccl_builds(
+    domains: int,
+) -> None:
+    sent = [0.0] * domains
+    for child in range(1, domains):
+        above = parent(child, domains)
+        # The second tree is mirrored for even numbers, shifted for odd ones.
+        second = (
+            (domains - 1 - child, domains - 1 - above)
+            if domains % 2 == 0
+            else ((child + 1) % domains, (above + 1) % domains)
+        )
+        for lower, upper in ((child, above), second):
+            sent[lower] += 0.5  # half of the size up
+            sent[upper] += 0.5  # and down again
+    assert tree_load(domains) == max(sent)
 
 
 def test_eight_h100_by_nvls() -> None:

@@ -1,8 +1,11 @@
 """Machines out of topology dumps, and pairs of hosts and GPUs."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ncdiag.expect.collective import CollectiveExpectation, expect_collective
 from ncdiag.expect.hardware import find_machine
@@ -10,7 +13,7 @@ from ncdiag.expect.machine import HostPath, LinkLayer, Machine
 from ncdiag.expect.machine_of_dump import machine_of_dump
 from ncdiag.expect.pair import expect_far_gpus, expect_gpus, expect_hosts
 from ncdiag.expect.traffic import Algorithm, Collective
-from ncdiag.model.errors import UndecidedError, UsageError
+from ncdiag.model.errors import NcdiagError, UndecidedError, UsageError
 from ncdiag.model.topology import (
     Adapter,
     Cpu,
@@ -230,6 +233,69 @@ def test_what_is_no_nccl_topology_is_refused_in_one_line() -> None:
         machine_of_dump(GpuMatrix((), (), ()), "m\x1b.txt")
     with pytest.raises(UndecidedError, match="neither a GPU nor a NIC"):
         machine_of_dump(NcclTopology((Cpu(0),), (), (), ()), "x")
+
+
+numbers = st.one_of(st.none(), st.integers(-2, 4), st.sampled_from([16, 10**9]))
+rates = st.one_of(st.none(), st.sampled_from([-1.0, 0.0, 2.5, 32.0, 1e12]))
+targets = st.sampled_from([None, bus(1), bus(2), "0000:c0:00.0", "fffffff:ff:ff.0"])
+gpu_links = st.builds(
+    GpuLink,
+    st.sampled_from(GpuLinkKind),
+    targets,
+    numbers,
+    st.sampled_from([None, NVSWITCH, DISPLAY]),
+)
+
+
+@given(st.data(), st.integers(1, 4), st.integers(0, 4))
+def test_any_topology_is_a_machine_or_one_of_our_errors(
+    data: st.DataObject, gpus: int, nics: int
+) -> None:
+    topology = host(gpus, min(gpus, nics))
+    odd = replace(
+        topology,
+        gpus=tuple(
+            replace(
+                gpu,
+                sm=data.draw(st.sampled_from([None, "", "x", "70", "86", "90", "100", "gfx942"])),
+                gdr=data.draw(st.sampled_from([None, True, False])),
+                links=data.draw(st.lists(gpu_links, max_size=3).map(tuple)),
+                c2c_gb_per_s=data.draw(rates),
+            )
+            for gpu in topology.gpus
+        ),
+        pci=tuple(
+            replace(one, gigatransfers_per_s=data.draw(rates), lanes=data.draw(numbers))
+            for one in topology.pci
+        ),
+        adapters=tuple(
+            replace(one, speed_gbit_per_s=data.draw(rates), pci=data.draw(st.just(one.pci)))
+            for one in topology.adapters
+        ),
+    )
+    with suppress(NcdiagError):
+        machine = machine_of_dump(odd, "odd.xml")
+        assert machine.gpus == gpus
+        for rail in expect_hosts(machine, machine).rails:
+            assert rail.gb_per_s > 0
+    with suppress(NcdiagError):
+        assert all_reduce(machine_of_dump(odd, "odd.xml"), 2).busbw_gb_per_s > 0
+    with suppress(NcdiagError):
+        assert expect_gpus(machine_of_dump(odd, "odd.xml"), 0, gpus - 1).gb_per_s > 0
+
+
+def test_a_dump_of_nics_alone_tells_of_hosts() -> None:
+    topology = host(nics=2)
+    machine = machine_of_dump(replace(topology, gpus=()), "x")
+    assert expect_hosts(machine, machine).gb_per_s == pytest.approx(2 * 50 * 4096 / 4122)
+    with pytest.raises(UsageError, match="has 0 GPUs"):
+        all_reduce(machine, 2)
+
+
+def test_a_dump_of_absurd_size_is_refused() -> None:
+    topology = host(gpus=200, nics=0)
+    with pytest.raises(UsageError, match="200 GPUs on one host"):
+        machine_of_dump(topology, "x")
 
 
 def test_a_pair_of_hosts_is_as_good_as_the_worse_of_both() -> None:

@@ -14,6 +14,7 @@ HEAVY = {"torch", "pandas", "matplotlib", "distributed", "numpy", "hyperscan", "
         ["--help"],
         ["--version"],
         ["doctor", "--help"],
+        ["expect", "hardware"],
         ["parse-log", "--help"],
         ["topo", "show", "--help"],
         ["topo", "show", "examples/topology/gpu01.xml"],
