@@ -3,6 +3,7 @@
 import codecs
 import math
 import re
+from functools import lru_cache
 
 from ncdiag.model.text import visible
 from ncdiag.model.topology import NotATopologyError
@@ -68,6 +69,8 @@ def quoted(text: str, limit: int = 60) -> str:
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
+# A fleet's dumps say the same few values over and over; none is longer than an attribute may be.
+@lru_cache(maxsize=4096)
 def bus_id(text: str | None) -> str | None:
     """Return a bus id as the kernel writes it, ``0000:1b:00.0``; others in lower case.
 
@@ -86,7 +89,12 @@ def bus_id(text: str | None) -> str | None:
 
 def integer(text: str | None, base: int = 0) -> int | None:
     """Return a number, decimal or with 0x, whole or not at all; ``None`` beyond 64 bits."""
-    if not text or len(text) > MAX_VALUE_CHARS or not _INTEGER.fullmatch(text):
+    return None if not text or len(text) > MAX_VALUE_CHARS else _integer(text, base)
+
+
+@lru_cache(maxsize=4096)
+def _integer(text: str, base: int) -> int | None:
+    if not _INTEGER.fullmatch(text):
         return None
     try:
         value = int(text, 16 if base == 16 or "x" in text.lower() else 10)
