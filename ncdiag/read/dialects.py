@@ -17,7 +17,7 @@ from ncdiag.read.nccl_tests.table import TableReader
 from ncdiag.read.ras.json_lines import RasJsonReader
 from ncdiag.read.ras.text import RasTextReader
 from ncdiag.read.ray_deaths import RayDeathReader
-from ncdiag.read.recall import Recall
+from ncdiag.read.repeated_lines import RepeatedLines
 from ncdiag.read.signatures.reader import SignatureReader
 from ncdiag.read.signatures.table import TABLE
 from ncdiag.read.torch_progress import TorchProgressReader
@@ -50,10 +50,9 @@ def line_readers() -> list[LineReader]:
     ]
 
 
-def recall(readers: Iterable[LineReader]) -> Recall:
+def repeated_lines(readers: Iterable[LineReader]) -> RepeatedLines:
     """What knows the events that the signature table gave."""
-    table = next(reader for reader in readers if isinstance(reader, SignatureReader))
-    return Recall(table.rows, table.events)
+    return RepeatedLines(next(one for one in readers if isinstance(one, SignatureReader)))
 
 
 def document(head: bytes, path: str) -> Document | None:

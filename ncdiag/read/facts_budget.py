@@ -5,7 +5,8 @@
 _LOOK_LINES = 4_000
 _LINES_A_HOST = 8
 # A job begins where its log begins: a later piece has less to tell.
-_LATER_LOOK_LINES = 1_000
+_LATER_LOOK_LINES = 500
+_LATER_LINES_A_HOST = 1
 _STRETCH_LINES = 4_000
 _WORTHWHILE = 0.1
 # After a communicator's start the reader looks again, for this many lines at first.
@@ -21,6 +22,7 @@ class FactsBudget:
 
     def __init__(self, *, begins: bool = True) -> None:
         self._left = _LOOK_LINES if begins else _LATER_LOOK_LINES
+        self._lines_a_host = _LINES_A_HOST if begins else _LATER_LINES_A_HOST
         self._lines = 0
         self._learned = 0
         self._hosts = 0
@@ -35,7 +37,7 @@ class FactsBudget:
 
         ``hosts`` is the number of hosts that are known by now.
         """
-        self._left += _LINES_A_HOST * (hosts - self._hosts) - lines
+        self._left += self._lines_a_host * (hosts - self._hosts) - lines
         self._hosts = hosts
         self._lines += lines
         self._learned += learned

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from ncdiag.model.log import InputSummary, LogEvidence, Pace, Place
 from ncdiag.read import pace
-from ncdiag.read.dialects import line_readers, recall
+from ncdiag.read.dialects import line_readers, repeated_lines
 from ncdiag.read.line import Line, LineReader
 from ncdiag.read.peel import Peeler
-from ncdiag.read.plain import PlainLine, PlainLines
+from ncdiag.read.plain_lines import PlainLine, PlainLines
 
 # Wrappers that prove a host speaks, beside the library's own prefix: for itself, or for a process.
 _KERNELS = frozenset({"kernel", "fabric-manager"})
@@ -46,9 +46,9 @@ class LogReader:
         self.open = False
         self.starts = 0
         self._brief = brief
-        self._plain = PlainLines()
-        self._recall = recall(self._readers)
-        self.unmuted = self._recall.unmuted
+        self._plain_lines = PlainLines()
+        self._repeated = repeated_lines(self._readers)
+        self.unmuted = self._repeated.unmuted
         self._plans: dict[Sequence[bytes], list[LineReader]] = {}
         self._open: list[LineReader] = []
         self._pending: dict[int, tuple[bytes, tuple[bytes, ...]]] = {}
@@ -79,23 +79,23 @@ class LogReader:
 
     def _told_already(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> bool:
         """Count a line that says nothing new, or read it the short way."""
-        parts = self._plain.parts(raw)
+        parts = self._plain_lines.parts(raw)
         if parts is None:
-            known = self._recall.repeats(raw, number, hits)
+            known = self._repeated.repeats(raw, number, hits)
         elif self._knows(parts, number):
-            known = self._recall.counts(parts, raw, number, hits)
+            known = self._repeated.counts(parts, raw, number, hits)
         else:
             parts.voice.tries += 1
             if parts.voice.tries <= _TRIES:
                 return False
             known = False
-        if known or self._recall.floods(raw, number, hits):
+        if known or self._repeated.floods(raw, number, hits):
             return True
         if parts is None or not parts.voice.known or parts.voice.wrapper or self._pending:
             return False
         line = parts.line(self._path, number)
         self._hand_on(line, hits)
-        self._recall.learn(parts, line, hits)
+        self._repeated.learn(parts, line, hits)
         return True
 
     def _knows(self, parts: PlainLine, number: int) -> bool:
@@ -114,11 +114,11 @@ class LogReader:
         self._hand_all_on(lines, number)
         if began is None or lines[-1].place.line != lines[0].place.line:
             return
-        parts = self._plain.parts(began[0])
+        parts = self._plain_lines.parts(began[0])
         if parts is None:
-            self._recall.meet(began[0], lines, began[1])
+            self._repeated.meet(began[0], lines, began[1])
         elif len(lines) == 1:
-            self._recall.learn(parts, lines[0], began[1])
+            self._repeated.learn(parts, lines[0], began[1])
 
     def _feed(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> None:
         self._pending[number] = (raw, hits)
@@ -134,7 +134,7 @@ class LogReader:
         """All that was read; called once, after the last line."""
         for line in self._peeler.finish():
             self._hand_on(line, self._hits(line))
-        self._recall.finish(self._place)
+        self._repeated.finish(self._place)
         # A node whose processes give their own names is there under those.
         only_carries = self._carriers - self._themselves
         hosts = {host: place for host, place in self._hosts.items() if host not in only_carries}

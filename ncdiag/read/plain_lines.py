@@ -42,6 +42,7 @@ class Voice:
         "level",
         "location",
         "pid",
+        "speaker",
         "tries",
         "wrapper",
     )
@@ -49,6 +50,7 @@ class Voice:
     def __init__(self, parts: tuple[str | None, ...], wrapper: str, level: str) -> None:
         host, pid, self.device, self.location, self.function = parts
         self.host, self.pid = str(host), str(pid)
+        self.speaker = Speaker(self.host, self.pid, None, self.device)
         self.wrapper = wrapper
         self.level = level
         self.known = False
@@ -69,7 +71,7 @@ class PlainLine(NamedTuple):
             text=self.body,
             place=Place(path, number),
             shown=self.text[:_SHOWN_MAX].rstrip(),
-            speaker=Speaker(voice.host, voice.pid, None, voice.device),
+            speaker=voice.speaker,
             level=voice.level,
             location=voice.location,
             function=voice.function,

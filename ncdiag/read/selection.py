@@ -9,7 +9,7 @@ from ncdiag.read.scan import Scanner
 # The ends of a large input are read whatever they contain.
 _EDGE_BYTES = 16 << 10
 # Calls of collectives are read where a job begins and where it ends, not the millions between.
-_FIRST_CALLS_BYTES = 4 << 20
+_FIRST_CALLS_BYTES = 2 << 20
 _LAST_CALLS_BYTES = 8 << 20
 _CALLS = frozenset({b": opCount ", b"[nranks=", b"NCCL CALL "})
 # How much is looked through before it is decided anew which needles are worth looking for.

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ncdiag.read.line import Line
 from ncdiag.read.peel import Peeler, quotes
-from ncdiag.read.plain import PlainLines
+from ncdiag.read.plain_lines import PlainLines
 
 SAID = "lx4:90:95 [2] NCCL INFO Using network Made Up"
 MORE = "lx4:90:96 [2] made/up.cc:8 NCCL WARN Call 'to' demo failed"

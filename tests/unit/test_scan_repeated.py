@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncdiag.model.log import Event, LogEvidence
-from ncdiag.read import recall
+from ncdiag.read import shapes
 from ncdiag.read.blocks import blocks
 from ncdiag.read.events import PER_FORM
 from ncdiag.read.log_reader import LogReader
@@ -75,7 +75,7 @@ def test_a_flood_is_counted_to_the_last_line() -> None:
     same = [event for event in evidence.events if event.class_name == "cuda_out_of_memory"]
     assert len(same) == PER_FORM
     # Of what is counted without a look, up to a sample's worth is not counted yet at the end.
-    assert 0 <= len(lines) - sum(event.count for event in same) <= recall.Mute.MOST
+    assert 0 <= len(lines) - sum(event.count for event in same) <= shapes.MOST_SKIPPED
     assert len(evidence.hosts) == hosts
 
 

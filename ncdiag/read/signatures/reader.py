@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from ncdiag.model.log import Event, LogEvidence
 from ncdiag.read.events import EventLog
@@ -11,35 +12,66 @@ from ncdiag.read.signatures.row import DETAIL, RANKS, Signature
 _NUMBER = re.compile(r"\d{1,9}")
 # Origins that are kinds by themselves, whatever else the line says.
 _KINDS = frozenset({"kernel", "fabric-manager"})
+_MOST_KNOWN = 4096
+
+
+class Told(NamedTuple):
+    """What a signature found in a line, and the event that counts for it; none if it refused."""
+
+    row: Signature
+    values: tuple[str | None, ...]
+    event: Event | None
 
 
 class SignatureReader:
-    """Turns lines that match a row into events; the first matching row of a class wins."""
+    """Turns lines that match a row into events; the first matching row of a class wins.
+
+    ``told`` is what the rows found in the ``latest`` line that was read.
+    """
 
     def __init__(self, rows: Iterable[Signature]) -> None:
-        self.rows: dict[bytes, list[tuple[int, Signature]]] = {}
+        self._by_needle: dict[bytes, list[tuple[int, Signature]]] = {}
         for place, row in enumerate(rows):
             for needle in dict.fromkeys((row.needle, *row.further)):
-                self.rows.setdefault(needle.encode(), []).append((place, row))
-        self.needles = frozenset(self.rows)
+                self._by_needle.setdefault(needle.encode(), []).append((place, row))
+        self._by_hits: dict[Sequence[bytes], tuple[Signature, ...]] = {}
+        self.needles = frozenset(self._by_needle)
         self.facts: frozenset[bytes] = frozenset()
         self.events = EventLog()
         self.kinds: set[str] = set()
+        self.latest: Line | None = None
+        self.told: list[Told] = []
 
     @property
     def open(self) -> bool:
         """Every signature is one line."""
         return False
 
+    def rows(self, hits: Sequence[bytes]) -> tuple[Signature, ...]:
+        """The signatures that a line with these needles may match, in order."""
+        key = tuple(hits)
+        rows = self._by_hits.get(key)
+        if rows is None:
+            found = {place: row for hit in key for place, row in self._by_needle.get(hit, ())}
+            rows = tuple(found[place] for place in sorted(found))
+            if len(self._by_hits) < _MOST_KNOWN:
+                self._by_hits[key] = rows
+        return rows
+
     def read(self, line: Line, hits: Sequence[bytes]) -> None:
         """Keep an event for each class that has a matching row."""
-        wanted = {place: row for hit in hits for place, row in self.rows.get(hit, ())}
-        seen: set[str] = set()
-        for place in sorted(wanted):
-            row = wanted[place]
-            if row.class_ not in seen and (event := match(row, line)):
-                seen.add(row.class_)
-                self.events.add(event)
+        self.latest, self.told = line, []
+        seen: list[str] = []
+        for row in self.rows(hits):
+            if row.class_ in seen or not applies(row, line.level, line.location):
+                continue
+            found = row.pattern.search(line.text)
+            if not found:
+                continue
+            event = _event(row, line, found)
+            self.told.append(Told(row, found.groups(), self.events.add(event) if event else None))
+            if event:
+                seen.append(row.class_)
                 if row.kind:
                     self.kinds.add(row.kind)
                 if line.origin in _KINDS:
@@ -62,8 +94,10 @@ def match(row: Signature, line: Line) -> Event | None:
     if not applies(row, line.level, line.location):
         return None
     found = row.pattern.search(line.text)
-    if not found:
-        return None
+    return _event(row, line, found) if found else None
+
+
+def _event(row: Signature, line: Line, found: re.Match[str]) -> Event | None:
     values = {name: value for name, value in found.groupdict().items() if value}
     values.update(row.constants)
     if row.refine:

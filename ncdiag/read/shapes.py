@@ -1,0 +1,154 @@
+"""Counts lines by their shape: what is left of a line without all that differs between alike ones.
+
+In a flood most lines have a shape of which nothing more is kept. One in a hundred of these is
+looked at, and the others are counted on what it was.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ncdiag.model.log import Event
+from ncdiag.read.scan import HitLine
+
+_MOST_KNOWN = 50_000
+# How many lines of a shape come between two that are looked at.
+MOST_SKIPPED = 127
+_MUTED_AFTER = 100
+# What differs between lines that say alike: numbers, and the letters of pointers and addresses.
+_VARIABLE = b"0123456789abcdef"
+_LARGE = re.compile(rb"[0-9a-f][0-9a-f.]{3,}")
+# The library begins its lines with host:pid:thread.
+_PREFIX_COLONS = 2
+
+
+class Tally:
+    """How often a known event came again, and where last."""
+
+    __slots__ = ("count", "event", "number", "raw")
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+        self.count = 0
+        self.number = 0
+        self.raw = b""
+
+    def add(self, raw: bytes, number: int) -> None:
+        """Count line ``number``."""
+        self.count += 1
+        self.number, self.raw = number, raw
+
+
+class Shape:
+    """Lines of one shape.
+
+    ``skipped`` counts those not looked at since the last one that was, whose ``tallies`` they are.
+    ``voices`` have been heard: where others than signatures read such lines, each process may say
+    there where it is. Where lines of one shape may differ by a number that matters, ``finer``
+    shapes decide.
+    """
+
+    __slots__ = ("fine", "finer", "muted", "seen", "skipped", "tallies", "voices")
+
+    def __init__(self, *, fine: bool) -> None:
+        self.fine = fine
+        self.finer: dict[bytes, Shape] | None = None
+        self.muted = False
+        self.seen = 0
+        self.skipped = 0
+        self.tallies: Sequence[Tally] = ()
+        self.voices: set[bytes] | None = None
+
+    def note(self, tallies: Sequence[Tally], voices: set[bytes] | None) -> None:
+        """Take a line that was looked at: it stands for those before it, and for those to come."""
+        self.settle(tallies)
+        self.tallies, self.voices = tallies, voices
+        self.seen += 1
+
+    def settle(self, tallies: Sequence[Tally]) -> None:
+        """Count the lines that were skipped."""
+        for tally in tallies:
+            tally.count += self.skipped
+        self.skipped = 0
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to decide if such lines need be looked at."""
+        return not self.muted and (self.fine or self.seen % _MUTED_AFTER == 0)
+
+
+class Shapes:
+    """The shapes of one input's lines."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[bytes, Shape] = {}
+        self._muted: dict[bytes, Shape] = {}
+        self._count = 0
+
+    def of(self, raw: bytes) -> Shape | None:
+        """The shape of a line; ``None`` where there are too many."""
+        shape = self._known(self._shapes, raw.translate(None, _VARIABLE), fine=False)
+        if shape is None or shape.finer is None:
+            return shape
+        return self._known(shape.finer, _fine(raw), fine=True)
+
+    def _known(self, shapes: dict[bytes, Shape], key: bytes, *, fine: bool) -> Shape | None:
+        shape = shapes.get(key)
+        if shape is None and self._count < _MOST_KNOWN:
+            shape = shapes[key] = Shape(fine=fine)
+            self._count += 1
+        return shape
+
+    def mute(self, raw: bytes, shape: Shape, *, finer: bool) -> None:
+        """Look at few lines of this shape from now on, or at few of each ``finer`` one."""
+        shape.muted = True
+        if not shape.fine:
+            shape.finer = {} if finer else None
+            self._muted[raw.translate(None, _VARIABLE)] = shape
+
+    def unmuted(self, block: bytearray, lines: Sequence[HitLine]) -> Iterator[HitLine]:
+        """The lines of ``block`` that need be looked at; the others are counted."""
+        muted = self._muted
+        if not muted:
+            yield from lines
+            return
+        joined = b"\n".join([block[start:end] for start, end, _ in lines])
+        shapes = joined.translate(None, _VARIABLE).split(b"\n")
+        for line, key in zip(lines, shapes, strict=False):
+            shape = muted.get(key)
+            if shape is None or not _skips(shape, block, line):
+                yield line
+
+    def finish(self) -> None:
+        """Count what was skipped last."""
+        for shape in self._shapes.values():
+            for one in (shape, *(shape.finer or {}).values()):
+                one.settle(one.tallies)
+
+
+def _skips(shape: Shape, block: bytearray, line: HitLine) -> bool:
+    """Whether the line need not be looked at; it is counted then."""
+    if shape.finer is not None or shape.voices is not None:
+        raw = bytes(block[line[0] : line[1]])
+        if shape.finer is not None:
+            finer = shape.finer.get(_fine(raw))
+            if finer is None or not finer.muted:
+                return False
+            shape = finer
+        if shape.voices is not None and speaker_of(raw) not in shape.voices:
+            return False
+    if shape.skipped >= MOST_SKIPPED:
+        return False
+    shape.skipped += 1
+    return True
+
+
+def _fine(raw: bytes) -> bytes:
+    """A message without addresses, pointers and large numbers: ports and pids go, codes stay."""
+    start = raw.find(b" NCCL ")
+    return _LARGE.sub(b"", raw[start:] if start >= 0 else raw.partition(b" ")[2])
+
+
+def speaker_of(raw: bytes) -> bytes:
+    """What tells whose line it is: its process or rank where it begins with one, else all of it."""
+    first, _, _ = raw.partition(b" ")
+    return first if first.startswith(b"[rank") or first.count(b":") == _PREFIX_COLONS else raw
