@@ -28,6 +28,8 @@ _LESS: dict[str, tuple[str, str]] = {
     "speed": ("nic_speed_mixed", "{:g} Gb/s"),
     "C2C": (DIFFERS, "{:g} GB/s over C2C"),
 }
+# Class of fewer lanes or a lower rate on what is no device.
+_OF_OTHERS = {"bridge": "pcie_uplink_narrow", "cable": "ib_link_width_mismatch"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ def written(aspect: str, value: Hashable) -> str:
 
 def _class_of(subject: Subject, aspect: str, mine: Hashable, usual: Hashable) -> str:
     rules: dict[str, Callable[[], str]] = {
+        "generation": lambda: "ib_link_speed_mismatch",
         "GPUDirect": lambda: DIFFERS if mine else "gdr_unavailable",
         "state": lambda: "ib_port_down" if str(usual).lower() == "active" else DIFFERS,
         "physical state": lambda: "ib_port_down" if str(usual).lower() == "linkup" else DIFFERS,
@@ -92,7 +95,7 @@ def _class_of(subject: Subject, aspect: str, mine: Hashable, usual: Hashable) ->
         return rules[aspect]()
     if aspect in _LESS and isinstance(mine, int | float) and isinstance(usual, int | float):
         name = _LESS[aspect][0] if mine < usual else DIFFERS
-        return "pcie_uplink_narrow" if subject.kind == "bridge" and name != DIFFERS else name
+        return _OF_OTHERS.get(subject.kind, name) if name != DIFFERS else name
     return DIFFERS
 
 
