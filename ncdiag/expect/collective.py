@@ -223,7 +223,7 @@ def _per_size(limit: Limit, share: float, what: str) -> Limit:
     return limit.then(
         what,
         Term(share, "of the size", inverse=True),
-        why=f"{figure(share)} bytes for each of the size",
+        why=f"sends {figure(share)} times the size",
     )
 
 
