@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ncdiag.model.environment import LintFinding, LintSeverity, Setting
+from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.profiles.context import HostDevices
 from ncdiag.profiles.matching import DeviceList, Entry, ListProblem, parse
@@ -154,14 +155,14 @@ def _on_hosts(
     if len(empty) == len(known):
         text = visible(setting.value or "")
         has = _some(list(known[0][1]))
-        message = f"{text} selects no device of {_some(empty)}, where there is {has or 'none'}"
+        message = f"{text} selects no device of {_folded(empty)}, where there is {has or 'none'}"
         yield found("matches_nothing", setting, message, f"name one of {has}" if has else None)
         return
     if empty:
         yield found(
             "missing_on_some_hosts",
             setting,
-            f"{visible(setting.value or '')} selects no device of {_some(empty)} "
+            f"{visible(setting.value or '')} selects no device of {_folded(empty)} "
             f"({len(empty)} of {len(known)} hosts)",
         )
     missing = [entry for entry in listed.entries if not _matched(entry, listed, known)]
@@ -172,6 +173,10 @@ def _on_hosts(
     if not listed.exact:
         devices = tuple(dict.fromkeys(device for _, all_of in known for device in all_of))
         yield from _ambiguous(setting, listed, devices)
+
+
+def _folded(hosts: list[str]) -> str:
+    return fold(visible(host) for host in hosts)
 
 
 def _matched(
