@@ -25,8 +25,8 @@ NETWORK_CLASS = 0x02
 GPU_CLASSES = (0x03, 0x12)
 
 # NCCL takes 640 nodes of a kind (NCCL_TOPO_MAX_NODES, src/include/graph.h, 2.30).
-_MOST_OF_A_KIND = 1024
-_MOST_PCI = 8192
+_MOST_OF_A_KIND = 640
+_MOST_PCI = 4096
 
 _GIGATRANSFERS = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*GT/s", re.IGNORECASE)
 
