@@ -43,11 +43,15 @@ OF_PLACE = frozenset({"place", "name", "affinity"})
 
 def items_of(topology: Topology) -> Iterator[Item]:
     """Yield every subject of ``topology`` once, with its facts."""
-    twice: Counter[Subject] = Counter()
-    for subject, aspects in sorted(_facts(topology), key=repr):
-        twice[subject] += 1
-        name = subject.name if twice[subject] == 1 else f"{subject.name} #{twice[subject]}"
-        yield subject._replace(name=name), aspects
+    facts = list(_facts(topology))
+    if len({subject for subject, _ in facts}) == len(facts):
+        yield from facts
+        return
+    times: Counter[Subject] = Counter()
+    for subject, aspects in sorted(facts, key=repr):
+        times[subject] += 1
+        number = f" #{times[subject]}" if times[subject] > 1 else ""
+        yield subject._replace(name=f"{subject.name}{number}"), aspects
 
 
 def _facts(topology: Topology) -> Iterator[Item]:
