@@ -16,6 +16,8 @@ HEAVY = {"torch", "pandas", "matplotlib", "distributed", "numpy", "hyperscan", "
         ["doctor", "--help"],
         ["expect", "hardware"],
         ["parse-log", "--help"],
+        ["env", "lint", "quiet"],
+        ["env", "export", "ring-only"],
         ["topo", "show", "--help"],
         ["topo", "show", "examples/topology/gpu01.xml"],
     ],

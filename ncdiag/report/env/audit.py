@@ -94,7 +94,7 @@ def _summary(audit: EnvAudit) -> str:
     version = f", NCCL {', '.join(map(visible, audit.versions))}" if audit.versions else ""
     return (
         f"profile {visible(audit.profile)}, {format_count(audit.processes, 'process')}{ranks} "
-        f"in the logs, {audit.telling} of them print their environment{version}"
+        f"in the logs, {audit.telling} with what they took{version}"
     )
 
 
