@@ -8,7 +8,7 @@ import csv
 import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +41,7 @@ _INCOMPLETE = (
     "NCCL_TUNER_CONFIG_",
     "NCCL_FASTRAK_",
     "NCCL_GPUDIRECTTCPX_",
+    "NCCL_SHIMNET_",
     "NCCL_FTABLE",
     "NCCL_SHARP_",
     "NCCL_UCX_",
@@ -75,18 +76,18 @@ def variables() -> tuple[Variable, ...]:
     return tuple(row for _, row in sorted(_by_name().items()))
 
 
+@lru_cache(maxsize=1024)
 def near(name: str) -> tuple[str, ...]:
     """Names that are read and that ``name`` may have been meant to be, the nearest first."""
     wanted = name.strip().upper()[:_LONGEST]
-    words = set(wanted.split("_"))
+    words = frozenset(wanted.split("_"))
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted)
     scored = []
-    for row in _by_name().values():
-        if row.reader is not Reader.NOBODY:
-            matcher.set_seq1(row.name)
-            score = max(_alike_in_words(words, set(row.name.split("_"))), _alike(matcher))
-            scored.append((-score, row.internal, row.name))
+    for row, known_words in _proposed():
+        matcher.set_seq1(row.name)
+        score = max(_alike_in_words(words, known_words), _alike(matcher))
+        scored.append((-score, row.internal, row.name))
     best = sorted(entry for entry in scored if -entry[0] >= _ALIKE)[:_SHOWN]
     return tuple(known for score, _, known in best if score - best[0][0] <= _MUCH_WORSE)
 
@@ -107,7 +108,7 @@ def _alike(matcher: SequenceMatcher[str]) -> float:
     return matcher.ratio()
 
 
-def _alike_in_words(words: set[str], known: set[str]) -> float:
+def _alike_in_words(words: frozenset[str], known: frozenset[str]) -> float:
     """The same words in another order, or one word left out."""
     if words == known:
         return 1.0
@@ -120,6 +121,13 @@ def concerns(name: str) -> bool:
         belongs(word) or word.upper().startswith(_COMPLETE) or _SLIP.match(word)
         for word in name.split()
     )
+
+
+@cache
+def _proposed() -> tuple[tuple[Variable, frozenset[str]], ...]:
+    """The rows that may be proposed, each with the words of its name."""
+    read = (row for row in _by_name().values() if row.reader is not Reader.NOBODY)
+    return tuple((row, frozenset(row.name.split("_"))) for row in read)
 
 
 @cache

@@ -4,6 +4,7 @@ Each rule has a row in ``rules/table.py``; docs/env-lint.md shows an example of 
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from ncdiag.model.environment import LintFinding, LintSeverity, Reader, Setting, ValueType
 from ncdiag.profiles.catalogue import variable
@@ -11,6 +12,8 @@ from ncdiag.profiles.context import LintContext
 from ncdiag.profiles.rules import conflicts, debugging, devices, layers, names, values
 from ncdiag.profiles.rules.look import Look, is_open, look_at
 
+# So many unknown names are compared with the known ones; the rest are only said to be unknown.
+_GUESSES = 100
 _ORDER = {LintSeverity.ERROR: 0, LintSeverity.WARNING: 1, LintSeverity.INFO: 2}
 
 
@@ -25,9 +28,11 @@ def lint(settings: Sequence[Setting], context: LintContext) -> tuple[LintFinding
     position: dict[tuple[str, str], int] = {}
     for index, setting in enumerate(settings):
         position.setdefault((setting.name, setting.place), index)
+    unknown = {setting.name: None for setting in settings if variable(setting.name) is None}
+    guessed = frozenset(islice(unknown, _GUESSES))
     found = dict.fromkeys(
         [
-            *(finding for setting in settings for finding in _check(setting, look)),
+            *(finding for one in settings for finding in _check(one, look, guessed)),
             *conflicts.check(look),
             *debugging.check(look),
             *layers.check(look),
@@ -44,11 +49,11 @@ def lint(settings: Sequence[Setting], context: LintContext) -> tuple[LintFinding
     )
 
 
-def _check(setting: Setting, look: Look) -> Iterator[LintFinding]:
+def _check(setting: Setting, look: Look, guessed: frozenset[str]) -> Iterator[LintFinding]:
     """The rules that look at one setting alone."""
     if setting.value is None:
         return
-    yield from names.check(setting, look.context)
+    yield from names.check(setting, look.context, guess=setting.name in guessed)
     row = variable(setting.name)
     if row is None or row.reader is Reader.NOBODY or is_open(setting.value):
         return

@@ -233,6 +233,8 @@ def test_what_is_known_of_the_job_counts(
         ("NCCL_SOMETHING_OF_TOMORROW=1", None, ERROR),
         ("NCCL_SOMETHING_OF_TOMORROW=1", (2, 31), WARNING),
         ("NCCL_IB_GID_INDEX=3", None, INFO),
+        ("TORCH_NCCL_QUITE_NEW=3", None, WARNING),
+        ("TORCH_NCCL_BLOCKING_WAITS=1", None, ERROR),
     ],
 )
 def test_what_is_not_certain_is_said_more_softly(
@@ -286,6 +288,12 @@ def test_a_file_that_is_not_read_has_no_effect_on_others() -> None:
 def test_what_is_unset_again_contradicts_nothing() -> None:
     made = [*settings("NCCL_IB_DISABLE=1"), Setting("NCCL_IB_DISABLE", None, "job.sh:2")]
     assert lint([*made, *settings("NCCL_IB_HCA=mlx5")], LintContext()) == ()
+
+
+def test_of_very_many_unknown_names_only_some_are_guessed() -> None:
+    found = lint(settings("\n".join(f"NCCL_DEBUGS{n}=1" for n in range(5000))), LintContext())
+    assert len(found) == 5000
+    assert sum("NCCL_DEBUG?" in finding.fix for finding in found) == 100
 
 
 def test_control_characters_are_not_passed_on() -> None:

@@ -246,6 +246,7 @@ def test_settings_of_each_kind_of_file(
         ("podman run --env=NCCL_DEBUG=INFO image", "INFO"),
         ("ssh gpu001 bash -lc 'export NCCL_DEBUG=INFO; train'", "INFO"),
         ("declare -x NCCL_DEBUG=INFO", "INFO"),
+        ("NCCL_DEBUG=INFO\nexport NCCL_DEBUG", "INFO"),
         ("export -n NCCL_DEBUG", None),
         ("env -u NCCL_DEBUG train", None),
     ],
@@ -264,6 +265,8 @@ def test_ways_to_set_something_in_a_shell(line: str, value: str | None) -> None:
         "mpirun -x NCCL_DEBUG train",
         "cat <<- 'END'\n\texport NCCL_DEBUG=INFO\n\tEND",
         "train > NCCL_DEBUG=INFO",
+        "NCCL_REPEATS=3",
+        "nccl_ib_hca=mlx5",
     ],
 )
 def test_what_sets_nothing_in_a_shell(line: str) -> None:
@@ -296,6 +299,12 @@ def test_what_cannot_be_read_is_one_line_with_the_place(
     assert message.startswith(f"{name}:{line}: ")
     assert words in message
     assert "\n" not in message
+
+
+def test_a_name_of_the_script_itself_counts_once_it_is_exported() -> None:
+    assert read("NCCL_REPEATS=3\ntrue\nexport NCCL_REPEATS\n", "job.sh") == [
+        (1, "NCCL_REPEATS", "3")
+    ]
 
 
 def test_aliases_that_multiply_are_walked_once() -> None:

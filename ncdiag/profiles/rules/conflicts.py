@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from ncdiag.model.environment import LintFinding, LintSeverity, Reader, Setting, Variable
-from ncdiag.model.text import visible
 from ncdiag.profiles.catalogue import variables
-from ncdiag.profiles.rules.look import Look, is_before
+from ncdiag.profiles.rules.look import Look, is_before, short
 from ncdiag.profiles.rules.table import found
 
 # Names people give to networks that call themselves otherwise. Source: NCCL 2.30.7, the names of
@@ -49,15 +48,15 @@ def _ib_off(look: Look) -> Iterator[LintFinding]:
     if tuned:
         chosen = "NCCL_IB_HCA" if "NCCL_IB_HCA" in tuned else tuned[0]
         rest = f" and {len(tuned) - 1} more" if len(tuned) > 1 else ""
-        message = f"with NCCL_IB_DISABLE=1, {visible(chosen)}{rest} has no effect"
-        yield found("ib_off_but_tuned", off, message, f"drop NCCL_IB_DISABLE or {visible(chosen)}")
+        message = f"with NCCL_IB_DISABLE=1, {short(chosen)}{rest} has no effect"
+        yield found("ib_off_but_tuned", off, message, f"drop NCCL_IB_DISABLE or {short(chosen)}")
 
 
 def _net(look: Look) -> Iterator[LintFinding]:
     meant = _NOT_A_NET.get((look.value("NCCL_NET") or "").lower())
     if meant:
         setting = look.effective["NCCL_NET"]
-        message = f"no network is called {visible(setting.value or '')}; initialisation fails"
+        message = f"no network is called {short(setting.value or '')}; initialisation fails"
         yield found("unknown_net", setting, message, f'write NCCL_NET="{meant}"')
 
 
@@ -71,12 +70,11 @@ def _p2p_off(look: Look) -> Iterator[LintFinding]:
     if not disabled and not level:
         return
     setting = look.effective["NCCL_P2P_DISABLE" if disabled else "NCCL_P2P_LEVEL"]
+    if setting.reason is not None:
+        return
+    message = "GPUs do not reach each other directly; often left from debugging"
     if look.nvlink():
         message = "GPUs of these hosts are joined by NVLink, and this has NCCL go round it"
-    elif setting.reason is not None:
-        return
-    else:
-        message = "GPUs do not reach each other directly; often left from debugging"
     yield found("p2p_off", setting, message, f"drop {setting.name}")
 
 
@@ -107,7 +105,7 @@ def _forced(look: Look) -> Iterator[LintFinding]:
             yield found("ll128_forced", setting, message, "leave LL128 to NCCL's own choice")
         elif taken and setting.reason is None:
             message = (
-                f"{name}={visible(value)} holds for every size; collectives that do not have it "
+                f"{name}={short(value)} holds for every size; collectives that do not have it "
                 "fail from NCCL 2.24 on"
             )
             yield found("algorithm_forced", setting, message, f"drop {name}")
@@ -183,7 +181,7 @@ def _old_and_new(look: Look) -> Iterator[LintFinding]:
         new = row.replaced_by or ""
         old_value, new_value = look.value(row.name), look.value(new)
         if old_value is not None and new_value is not None and old_value != new_value:
-            message = f"{row.name}={visible(old_value)} and {new}={visible(new_value)} differ"
+            message = f"{row.name}={short(old_value)} and {new}={short(new_value)} differ"
             yield found("both_names_set", look.effective[row.name], message, f"keep {new} only")
 
 

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ncdiag.model.environment import LintFinding, LintSeverity
-from ncdiag.model.text import visible
-from ncdiag.profiles.rules.look import Look
+from ncdiag.profiles.rules.look import Look, short
 from ncdiag.profiles.rules.table import found
 
 # Levels at which subsystems speak. Source: NCCL 2.30.7, src/debug.cc.
@@ -80,7 +79,7 @@ def _shared_file(look: Look) -> Iterator[LintFinding]:
     missing = [mark for mark in ("h", "p") if mark not in marks and not (mark == "h" and own)]
     if missing:
         names = " and ".join(f"%{mark}" for mark in missing)
-        message = f"without {names} processes truncate and overwrite {visible(path)}"
+        message = f"without {names} processes truncate and overwrite {short(path)}"
         fix = f"write {names} into the name"
         yield found("shared_log_file", look.effective["NCCL_DEBUG_FILE"], message, fix)
 

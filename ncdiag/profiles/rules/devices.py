@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 from ncdiag.model.environment import LintFinding, LintSeverity, Setting
 from ncdiag.model.nodes import fold
-from ncdiag.model.text import visible
 from ncdiag.profiles.context import HostDevices
 from ncdiag.profiles.matching import DeviceList, Entry, ListProblem, parse
-from ncdiag.profiles.rules.look import Look, is_before
+from ncdiag.profiles.rules.look import Look, is_before, short
 from ncdiag.profiles.rules.table import found
 
 _INTERFACES = "NCCL_SOCKET_IFNAME"
@@ -38,7 +37,7 @@ _RULE_OF = {
     ListProblem.IGNORED: "list_ignored",
 }
 _MESSAGE_OF = {
-    ListProblem.BLANK: "blanks are part of a name, and no device is called {text!r}",
+    ListProblem.BLANK: "blanks are part of a name, and no device is called {text}",
     ListProblem.INNER_CARET: "^ counts at the front of the list only; {text} is taken for a name",
     ListProblem.INNER_EQUALS: "= counts at the front of the list only; {text} is taken for a name",
     ListProblem.WRONG_ORDER: "^ behind = is taken for part of a name",
@@ -55,7 +54,7 @@ def check(setting: Setting, look: Look) -> Iterator[LintFinding]:
     sockets = setting.name == _INTERFACES
     listed = parse(value, sockets=sockets)
     for problem, text in dict.fromkeys(listed.problems):
-        shown_text = text if problem is ListProblem.BLANK else visible(text)
+        shown_text = repr(short(text)) if problem is ListProblem.BLANK else short(text)
         message = _MESSAGE_OF[problem].format(text=shown_text)
         yield found(_RULE_OF[problem], setting, message, _rewritten(problem, setting, listed))
     rails = [entry for entry in listed.entries if entry.rail is not None]
@@ -89,7 +88,7 @@ def _rewritten(problem: ListProblem, setting: Setting, listed: DeviceList) -> st
     order = any(found_problem is ListProblem.WRONG_ORDER for found_problem, _ in listed.problems)
     exact = listed.exact or problem is ListProblem.INNER_EQUALS
     signs = ("^" if listed.exclude or order else "") + ("=" if exact else "")
-    return f"write {setting.name}={visible(signs + ','.join(name for name in names if name))}"
+    return f"write {setting.name}={short(signs + ','.join(name for name in names if name))}"
 
 
 def _by_name(setting: Setting, listed: DeviceList, *, sockets: bool) -> Iterator[LintFinding]:
@@ -101,13 +100,13 @@ def _by_name(setting: Setting, listed: DeviceList, *, sockets: bool) -> Iterator
         message = f"after = a name must be whole, and no device is called {_some(stems)}"
         yield found("no_such_device", setting, message)
     elif stems:
-        text = visible(",".join(stems))
+        text = short(",".join(stems))
         message = f"={text} selects no device: after = a name must be whole"
         fix = f"write {setting.name}={text} for all that begin so, or whole names after ="
         yield found("matches_nothing", setting, message, fix)
     elif upper and not sockets and not listed.exclude and len(upper) == len(names):
-        message = f"{visible(upper[0])} selects no device: names are lower case"
-        fix = f"write {setting.name}={visible((setting.value or '').lower())}"
+        message = f"{short(upper[0])} selects no device: names are lower case"
+        fix = f"write {setting.name}={short((setting.value or '').lower())}"
         yield found("matches_nothing", setting, message, fix)
     if not listed.exact and not sockets:
         yield from _ambiguous(setting, listed, None)
@@ -128,8 +127,8 @@ def _ambiguous(
     yield found(
         "prefix_also_matches",
         setting,
-        f"{visible(name)} is a prefix and {verb} {_some(more)}{where}{rest}",
-        f"write {setting.name}={visible(exact)}",
+        f"{short(name)} is a prefix and {verb} {_some(more)}{where}{rest}",
+        f"write {setting.name}={short(exact)}",
     )
 
 
@@ -153,7 +152,7 @@ def _on_hosts(
     """What the list selects of the devices of known hosts."""
     empty = [host.host for host, devices in known if not any(map(listed.selects, devices))]
     if len(empty) == len(known):
-        text = visible(setting.value or "")
+        text = short(setting.value or "")
         has = _some(list(known[0][1]))
         message = f"{text} selects no device of {_folded(empty)}, where there is {has or 'none'}"
         yield found("matches_nothing", setting, message, f"name one of {has}" if has else None)
@@ -162,7 +161,7 @@ def _on_hosts(
         yield found(
             "missing_on_some_hosts",
             setting,
-            f"{visible(setting.value or '')} selects no device of {_folded(empty)} "
+            f"{short(setting.value or '')} selects no device of {_folded(empty)} "
             f"({len(empty)} of {len(known)} hosts)",
         )
     missing = [entry for entry in listed.entries if not _matched(entry, listed, known)]
@@ -176,7 +175,7 @@ def _on_hosts(
 
 
 def _folded(hosts: list[str]) -> str:
-    return fold(visible(host) for host in hosts)
+    return fold(short(host) for host in hosts)
 
 
 def _matched(
@@ -194,12 +193,12 @@ def _loopback(setting: Setting, listed: DeviceList, look: Look) -> Iterator[Lint
         yield found(
             "loopback",
             setting,
-            f"{visible(inside[0])} reaches no other host",
+            f"{short(inside[0])} reaches no other host",
             None,
             LintSeverity.ERROR if look.multi_host() else None,
         )
 
 
 def _some(names: list[str]) -> str:
-    shown = ", ".join(visible(name) for name in names[:_SHOWN])
+    shown = ", ".join(short(name) for name in names[:_SHOWN])
     return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown

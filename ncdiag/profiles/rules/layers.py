@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from ncdiag.model.environment import LintFinding, Setting
-from ncdiag.model.text import visible
 from ncdiag.profiles.rules.look import (
     Layer,
     Look,
@@ -11,6 +10,7 @@ from ncdiag.profiles.rules.look import (
     file_of,
     is_user_file,
     layer_of,
+    short,
 )
 from ncdiag.profiles.rules.table import found
 
@@ -25,13 +25,13 @@ def check(look: Look) -> Iterator[LintFinding]:
         if layer is Layer.PROCESS or setting.value is None:
             continue
         if conf_file is not None and is_user_file(setting) and file_of(setting.place) != conf_file:
-            message = f"NCCL_CONF_FILE={visible(conf_file)} is read in place of this file"
+            message = f"NCCL_CONF_FILE={short(conf_file)} is read in place of this file"
             yield found("conf_file_unread", setting, message)
         elif winner is setting:
             if several:
                 message = (
-                    f"{setting.name}={visible(setting.value)} takes effect from "
-                    f"{visible(file_of(setting.place))}, and nothing in the job shows it"
+                    f"{setting.name}={short(setting.value)} takes effect from "
+                    f"{short(file_of(setting.place))}, and nothing in the job shows it"
                 )
                 yield found("hidden_layer", setting, message)
         elif (
@@ -47,8 +47,8 @@ def _shadowed(setting: Setting, winner: Setting) -> LintFinding:
     return found(
         "shadowed_by",
         setting,
-        f"{setting.name}={visible(setting.value or '')} has no effect: "
-        f"{visible(winner.place)} sets {visible(winner.value or '')}, and wins",
+        f"{setting.name}={short(setting.value or '')} has no effect: "
+        f"{short(winner.place)} sets {short(winner.value or '')}, and wins",
     )
 
 
@@ -61,8 +61,8 @@ def _twice(look: Look, conf_file: str | None) -> Iterator[LintFinding]:
         process = layer_of(setting, conf_file) is Layer.PROCESS
         if setting.value is not None and before is not None and before.value != setting.value:
             message = (
-                f"{visible(before.place)} sets {visible(before.value or '')} and this "
-                f"{visible(setting.value)}; the {'last' if process else 'first'} counts"
+                f"{short(before.place)} sets {short(before.value or '')} and this "
+                f"{short(setting.value)}; the {'last' if process else 'first'} counts"
             )
             yield found("set_twice", setting, message)
         if setting.value is None:

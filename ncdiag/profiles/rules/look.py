@@ -7,8 +7,10 @@ from enum import IntEnum
 from pathlib import PurePosixPath
 
 from ncdiag.model.environment import Setting
+from ncdiag.model.text import visible
 from ncdiag.profiles.context import LintContext
 
+_LONGEST = 400
 _LINE = re.compile(r":[0-9]+\Z")
 # $HOST, `hostname`, {nic.socket} of a profile, {{ nic }} of a template.
 _OPEN = re.compile(r"[$`]|\{\{|\{[a-z]+(?:\.[a-z0-9_]+)+\}")
@@ -95,6 +97,11 @@ def is_before(at_hand: tuple[int, ...], version: tuple[int, ...]) -> bool:
 def shown(version: tuple[int, ...]) -> str:
     """``version`` as it is written: 2.18.1."""
     return ".".join(str(part) for part in version)
+
+
+def short(text: str) -> str:
+    """``text`` made safe to print, and cut where it is very long."""
+    return visible(text) if len(text) <= _LONGEST else f"{visible(text[:_LONGEST])}..."
 
 
 def layer_of(setting: Setting, conf_file: str | None = None) -> Layer:

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from ncdiag.model.environment import LintFinding, LintSeverity, Reader, Setting, Variable
-from ncdiag.model.text import visible
 from ncdiag.profiles.catalogue import NEWEST_NCCL, is_complete, near, variable
 from ncdiag.profiles.context import LintContext
-from ncdiag.profiles.rules.look import is_before, shown
+from ncdiag.profiles.rules.look import is_before, short, shown
 from ncdiag.profiles.rules.table import found
 
 # The oldest releases that are still met; what went before them is gone for everybody. NCCL 2.10 is
@@ -15,11 +14,14 @@ _OLDEST = {Reader.NCCL: (2, 10), Reader.PYTORCH: (2, 4)}
 _PREFIX = "NCCL_"
 
 
-def check(setting: Setting, context: LintContext) -> Iterator[LintFinding]:
-    """What is wrong with the name of ``setting``, and with its being set at all."""
+def check(setting: Setting, context: LintContext, *, guess: bool = True) -> Iterator[LintFinding]:
+    """What is wrong with the name of ``setting``, and with its being set at all.
+
+    ``guess`` is whether to look for the name that was meant, which takes some milliseconds.
+    """
     row = variable(setting.name)
     if row is None:
-        yield from _unknown(setting, context)
+        yield from _unknown(setting, context, guess=guess)
     elif row.reader is Reader.NOBODY:
         yield _read_by_nobody(setting, row)
     elif row.removed is not None and (finding := _removed(setting, row, context)):
@@ -44,31 +46,32 @@ def check(setting: Setting, context: LintContext) -> Iterator[LintFinding]:
         )
 
 
-def _unknown(setting: Setting, context: LintContext) -> Iterator[LintFinding]:
+def _unknown(setting: Setting, context: LintContext, *, guess: bool) -> Iterator[LintFinding]:
     name = setting.name
     words = name.split()
     if words and words != [name] and variable(words[-1]):
         yield found(
             "name_blanks",
             setting,
-            f"{name!r} is not {words[-1]}: all in front of = belongs to the name",
+            f"{short(name)!r} is not {words[-1]}: all in front of = belongs to the name",
             f"write {words[-1]}= with nothing round it",
         )
     elif name != name.upper() and is_complete(name.upper()) and variable(name.upper()):
         yield found(
             "name_letter_case",
             setting,
-            f"nobody reads {visible(name)}: names are upper case",
+            f"nobody reads {short(name)}: names are upper case",
             f"write {name.upper()}",
         )
     elif is_complete(name) or _is_slip(name):
-        newer = context.nccl is not None and context.nccl > NEWEST_NCCL
-        close = near(name) or near(_PREFIX + name.partition("_")[2])
+        # PyTorch's names were taken from some of its releases, NCCL's from all.
+        newer = name.startswith("TORCH_") or (context.nccl or ()) > NEWEST_NCCL
+        close = (near(name) or near(_PREFIX + name.partition("_")[2])) if guess else ()
         yield found(
             "unknown_name",
             setting,
-            f"no program that is known reads {visible(name)}",
-            f"did you mean {' or '.join(close)}?" if close else f"drop {visible(name)}",
+            f"no program that is known reads {short(name)}",
+            f"did you mean {' or '.join(close)}?" if close else f"drop {short(name)}",
             LintSeverity.WARNING if newer and not close else None,
         )
 

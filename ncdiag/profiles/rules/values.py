@@ -12,9 +12,8 @@ from ncdiag.model.environment import (
     ValueType,
     Variable,
 )
-from ncdiag.model.text import visible
 from ncdiag.profiles.context import LintContext
-from ncdiag.profiles.rules.look import as_integer, is_before, shown
+from ncdiag.profiles.rules.look import as_integer, is_before, short, shown
 from ncdiag.profiles.rules.table import found
 
 _WHOLE_INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
@@ -61,6 +60,8 @@ _MEANT_AS_BOOLEAN = {"true": "1", "yes": "1", "on": "1", "y": "1", "t": "1"} | {
     "f": "0",
 }
 _BLANK_IS_A_VALUE = {"NCCL_DEBUG_TIMESTAMP_FORMAT", "NCCL_THREAD_THRESHOLDS"}
+# No list has more choices than this; the rest of a longer one is not looked at.
+_MOST_ITEMS = 64
 _QUOTES = "'\""
 
 
@@ -75,8 +76,8 @@ def check(setting: Setting, row: Variable, context: LintContext) -> Iterator[Lin
         yield found(
             "quotes_in_value",
             setting,
-            f"the quotes belong to the value {visible(value)}",
-            f"write {row.name}={visible(value.strip(_QUOTES))}",
+            f"the quotes belong to the value {short(value)}",
+            f"write {row.name}={short(value.strip(_QUOTES))}",
         )
         return
     if value != value.strip() and row.type is not ValueType.DEVICE_LIST:
@@ -84,8 +85,8 @@ def check(setting: Setting, row: Variable, context: LintContext) -> Iterator[Lin
             yield found(
                 "blanks_in_value",
                 setting,
-                f"the blanks belong to the value {value!r}",
-                f"write {row.name}={visible(value.strip())}",
+                f"the blanks belong to the value {short(value)!r}",
+                f"write {row.name}={short(value.strip())}",
                 LintSeverity.WARNING if row.type is ValueType.INTEGER else None,
             )
         return
@@ -102,13 +103,13 @@ def _integer(setting: Setting, row: Variable, _: LintContext) -> Iterator[LintFi
     if number is None:
         known = _MEANT_AS_BOOLEAN.get(value.lower())
         fix = f"write {known}" if known else f"write {_allowed(row)}"
-        yield found("not_an_integer", setting, f"{visible(value)} is no number", fix)
+        yield found("not_an_integer", setting, f"{short(value)} is no number", fix)
         return
     if not _WHOLE_INTEGER.fullmatch(value):
         yield found(
             "trailing_text",
             setting,
-            f"{visible(value)} is read as {number}",
+            f"{short(value)} is read as {number}",
             f"write the number only, in {row.unit}" if row.unit else None,
         )
     elif _OCTAL.fullmatch(value):
@@ -149,7 +150,7 @@ def _boolean(setting: Setting, row: Variable, _: LintContext) -> Iterator[LintFi
     meant = _MEANT_AS_BOOLEAN.get(value.lower())
     if row.reader is Reader.PYTORCH:
         if value.lower() not in _PYTORCH_BOOLEANS:
-            message = f"PyTorch takes no {visible(value)}, and ends the process over it"
+            message = f"PyTorch takes no {short(value)}, and ends the process over it"
             fix = f"write {meant}" if meant else None
             yield found("not_a_boolean", setting, message, fix, LintSeverity.ERROR)
         return
@@ -157,21 +158,21 @@ def _boolean(setting: Setting, row: Variable, _: LintContext) -> Iterator[LintFi
         return
     number = as_integer(value)
     if number is None:
-        message = f"{visible(value)} is no number, so the default is used"
+        message = f"{short(value)} is no number, so the default is used"
         yield found(
             "not_an_integer", setting, message, f"write {meant}" if meant else "write 0 or 1"
         )
     elif number not in (0, 1):
         # NCCL compares this one with 1. Source: NCCL 2.30.7, src/graph/paths.cc.
         does_nothing = row.name == "NCCL_P2P_DISABLE"
-        message = f"{visible(value)} is neither 0 nor 1"
+        message = f"{short(value)} is neither 0 nor 1"
         if does_nothing:
-            message = f"{visible(value)} does nothing: only 1 disables peer access"
+            message = f"{short(value)} does nothing: only 1 disables peer access"
         yield found(
             "not_a_boolean", setting, message, None, LintSeverity.ERROR if does_nothing else None
         )
     elif not _WHOLE_INTEGER.fullmatch(value):
-        yield found("trailing_text", setting, f"{visible(value)} is read as {number}")
+        yield found("trailing_text", setting, f"{short(value)} is read as {number}")
 
 
 def _enum(setting: Setting, row: Variable, _: LintContext) -> Iterator[LintFinding]:
@@ -192,12 +193,13 @@ def _enum_list(setting: Setting, row: Variable, context: LintContext) -> Iterato
         message = f"lists per function are read from {shown(_PER_FUNCTION_SINCE)} on"
         yield found("value_too_new", setting, message, "write one list")
         return
-    for part in value.split(";") if per_function else (value,):
-        listed = part.rpartition(":")[2] if per_function else part
-        for item in re.split(r"[,|]", listed.removeprefix("^")):
-            if item:
-                yield from _choice(setting, row, item)
-                yield from _too_new(setting, row, item, context)
+    parts = value.split(";") if per_function else [value]
+    lists = [part.rpartition(":")[2] if per_function else part for part in parts]
+    items = [item for listed in lists for item in re.split(r"[,|]", listed.removeprefix("^"))]
+    for item in list(dict.fromkeys(items))[:_MOST_ITEMS]:
+        if item:
+            yield from _choice(setting, row, item)
+            yield from _too_new(setting, row, item, context)
 
 
 def _choice(setting: Setting, row: Variable, value: str) -> Iterator[LintFinding]:
@@ -209,7 +211,7 @@ def _choice(setting: Setting, row: Variable, value: str) -> Iterator[LintFinding
             yield found(
                 "letter_case",
                 setting,
-                f"{visible(value)} is not read: the case of the letters matters",
+                f"{short(value)} is not read: the case of the letters matters",
                 f"write {same[0]}",
             )
         return
@@ -220,7 +222,7 @@ def _choice(setting: Setting, row: Variable, value: str) -> Iterator[LintFinding
     yield found(
         "unknown_choice",
         setting,
-        f"{row.name} knows no {visible(value)}{blank}",
+        f"{row.name} knows no {short(value)}{blank}",
         f"did you mean {by_case[close[0]]}?" if close else f"write one of {choices}",
     )
 
@@ -253,7 +255,7 @@ def _address(setting: Setting, row: Variable, _: LintContext) -> Iterator[LintFi
     value = setting.value or ""
     parsed = _HOST_PORT.fullmatch(value[:512])
     if not parsed or int(parsed[1]) > 65535:
-        yield found("not_an_address", setting, f"{row.name}: {visible(value)} is not host:port")
+        yield found("not_an_address", setting, f"{row.name}: {short(value)} is not host:port")
 
 
 _OF_TYPE = {

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from ncdiag.model.environment import Setting
 from ncdiag.model.errors import UsageError
+from ncdiag.profiles.catalogue import variable
 from ncdiag.profiles.sources.shell_words import ShellSyntaxError, Word, commands
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=(.*)", re.DOTALL)
@@ -25,11 +26,22 @@ _DEEPEST = 3
 
 
 def read(text: str, name: str, first_line: int = 1, *, depth: int = 0) -> Iterator[Setting]:
-    """The settings of a script, in its order; raises :class:`UsageError` with file and line."""
+    """The settings of a script, in its order; raises :class:`UsageError` with file and line.
+
+    What a script keeps to itself is a setting only if the name is a known one, so that its own
+    variables are not taken for misspelt ones.
+    """
+    held: dict[str, Setting] = {}
     try:
         if depth == 0:
             yield from _batch_options(text, name, first_line)
         for words in commands(text, first_line):
+            if all(_ASSIGNMENT.fullmatch(word.text) for word in words):
+                held |= {one.name: one for one in read_words(words, name) if not variable(one.name)}
+                yield from (one for one in read_words(words, name) if variable(one.name))
+                continue
+            if words[0].text in _EXPORTS:
+                yield from (held.pop(word.text) for word in words if word.text in held)
             yield from read_words(words, name, depth=depth)
     except ShellSyntaxError as error:
         raise UsageError(f"{name}:{error.line}: {error}") from None
@@ -88,8 +100,8 @@ def _started(words: Sequence[Word], name: str, depth: int) -> Iterator[Setting]:
         following = [after.text for after in words[index + 1 : index + 3]]
         pairs, skip = _OPTIONS[kind](word.text, following) if kind else ([], 0)
         at = words[index + 1] if skip else word
-        for variable, value in pairs:
-            yield Setting(variable, value, f"{name}:{at.line}")
+        for variable_name, value in pairs:
+            yield Setting(variable_name, value, f"{name}:{at.line}")
 
 
 def _kind_of(program: str) -> str | None:
