@@ -76,11 +76,11 @@ def show(
     _check_outputs([one for one, _ in pictures], path, force=force)
     # These read and judge, which --help has no use for.
     from ncdiag.cli.topo.reading import live_dump, read_dump
-    from ncdiag.health.topology.pcie_links import PcieLinks
+    from ncdiag.model.topology import Topology
 
     name = f"live:{live.value}" if live else path or ""
     dump = live_dump(live.value) if live else read_dump(name)
-    if isinstance(dump, PcieLinks):
+    if not isinstance(dump, Topology):
         return _show_links(name, dump, output_format, no_color=no_color)
     from ncdiag.diagnose.topology.check import check
     from ncdiag.report.topology import json_report, text

@@ -73,7 +73,7 @@ def _body(topology: Topology) -> dict[str, Any]:
 
 
 def _nccl(topology: NcclTopology) -> dict[str, Any]:
-    rows = NcclRows(topology)
+    rows = NcclRows(topology, nccl=True)
     return {
         "cpus": [
             {"numa": cpu.numa, "arch": cpu.arch, "vendor": cpu.vendor} for cpu in topology.cpus

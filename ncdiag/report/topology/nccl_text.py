@@ -16,8 +16,6 @@ from ncdiag.report.topology.styles import gb_per_s, indexes, safe, short, table
 
 _BRIDGE, _NVSWITCH = 0x06, 0x068000
 _NEAREST = 4
-# What a row of a table of paths is called.
-_GPU_ENDS = 36
 
 
 def summary(topology: NcclTopology) -> str:
@@ -37,20 +35,15 @@ def summary(topology: NcclTopology) -> str:
 
 def render(topology: NcclTopology, console: Console, *, nccl: bool) -> None:
     """Print the tree and what follows from it for each GPU."""
-    rows = NcclRows(topology)
+    rows = NcclRows(topology, nccl=nccl)
     for line in _links(rows.gpus):
-        console.print(safe_line(line))
+        console.print(Text(line))
     for tree in _trees(topology):
         console.print()
         console.print(tree)
     if rows.gpus:
         console.print()
         console.print(_gpu_table(rows.gpus, nccl=nccl))
-
-
-def safe_line(text: str) -> Text:
-    """A line of our own words and safe names."""
-    return Text(text)
 
 
 def _links(gpus: Sequence[GpuRow]) -> Iterator[str]:

@@ -21,7 +21,7 @@ class GpuRow:
     """One GPU: its own PCIe link as NCCL counts it, its links to others, its nearest adapters.
 
     ``nvlink_to`` is ``switch``, ``gpu``, ``mixed`` or ``none``; ``nearest_path_nccl`` is what the
-    nearest path is once NCCL has rewritten the topology.
+    nearest path is once NCCL has rewritten the topology, if that was asked for.
     """
 
     busid: str | None
@@ -58,16 +58,22 @@ class NicRow:
 
 
 class NcclRows:
-    """The rows of one topology, worked out when they are first asked for."""
+    """The rows of one topology, worked out when they are first asked for.
 
-    def __init__(self, topology: NcclTopology) -> None:
+    ``nccl`` also has NCCL's view of each GPU worked out, which takes longer.
+    """
+
+    def __init__(self, topology: NcclTopology, *, nccl: bool = False) -> None:
         self._topology = topology
+        self._nccl = nccl
 
     @cached_property
     def gpus(self) -> tuple[GpuRow, ...]:
         """A row for each GPU the file shows."""
         busids = {self._topology.busid(gpu) for gpu in self._topology.gpus}
-        return tuple(_gpu_row(self._topology, gpu, busids) for gpu in self._topology.gpus)
+        return tuple(
+            _gpu_row(self._topology, gpu, busids, nccl=self._nccl) for gpu in self._topology.gpus
+        )
 
     @cached_property
     def adapters(self) -> tuple[Adapter, ...]:
@@ -120,10 +126,10 @@ def pcie_text(device: PciDevice) -> str:
     return f"gen{generation or '?'} x{'?' if device.lanes is None else device.lanes}"
 
 
-def _gpu_row(topology: NcclTopology, gpu: Gpu, busids: set[str | None]) -> GpuRow:
+def _gpu_row(topology: NcclTopology, gpu: Gpu, busids: set[str | None], *, nccl: bool) -> GpuRow:
     device = topology.pci[gpu.pci]
     path, adapters = nearest_adapters(topology, gpu)
-    nccl_path, nccl_adapters = nearest_adapters(topology, gpu, as_nccl=True)
+    nccl_path, nccl_adapters = nearest_adapters(topology, gpu, as_nccl=True) if nccl else (None, ())
     kinds = {link.kind for link in gpu.links}
     kind = GpuLinkKind.XGMI if GpuLinkKind.XGMI in kinds else next(iter(kinds), None)
     return GpuRow(
