@@ -185,6 +185,7 @@ def test_what_to_write_instead(text: str, fix: str) -> None:
         "NCCL_DEBUG=INFO\nNCCL_DEBUG_FILE=/tmp/nccl.%p.log",
         "NCCL_DEBUG=INFO\nNCCL_DEBUG_FILE=/dev/stderr",
         "NCCL_IB_DISABLE=1\nNCCL_SOCKET_IFNAME=eth0",
+        "NCCL_CUMEM_ENABLE=0\nNCCL_NVLS_ENABLE=0",
     ],
 )
 def test_nothing_is_wrong_with(text: str) -> None:

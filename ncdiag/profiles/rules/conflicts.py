@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from ncdiag.model.environment import LintFinding, LintSeverity, Reader, Setting, Variable
-from ncdiag.profiles.catalogue import variables
+from ncdiag.model.environment import LintFinding, LintSeverity, Setting, Variable
+from ncdiag.profiles.catalogue import variable, variables
 from ncdiag.profiles.rules.look import Look, is_before, short
 from ncdiag.profiles.rules.table import found
 
@@ -147,7 +147,7 @@ def _cumem(look: Look) -> Iterator[LintFinding]:
     if wanted:
         message = f"{wanted[0]}=1 needs what NCCL_CUMEM_ENABLE=0 turns off"
         yield found("cumem_off", setting, message)
-    elif setting.reason is None:
+    elif setting.reason is None and look.integer("NCCL_NVLS_ENABLE") != 0:
         message = "without cuMem there is no NVLS, symmetric memory or multi-node NVLink"
         yield found("cumem_off", setting, message, None, None if look.nvlink() else _INFO)
 
@@ -186,7 +186,13 @@ def _old_and_new(look: Look) -> Iterator[LintFinding]:
 
 
 def _aliases() -> tuple[Variable, ...]:
-    return tuple(row for row in variables() if row.replaced_by and row.reader is not Reader.NOBODY)
+    """Rows that are still read and have a new name for the same."""
+    deprecated = [row for row in variables() if row.deprecated and row.replaced_by]
+    return tuple(
+        row
+        for row in deprecated
+        if (new := variable(row.replaced_by or "")) is not None and new.type is row.type
+    )
 
 
 def _blocking_wait(look: Look) -> Iterator[LintFinding]:
