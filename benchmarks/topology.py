@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -28,9 +27,10 @@ FAULTS = ("links", "card", "port", "width", "generation", "gpu", "socket")
 
 
 class Run(NamedTuple):
-    """One process with all it started: seconds, most memory of one of them in MB, its output."""
+    """One process with all it started: elapsed and CPU seconds, most memory of one, its output."""
 
     seconds: float
+    cpu_seconds: float
     megabytes: float
     output: str
 
@@ -113,7 +113,16 @@ def run(arguments: list[str], text: str = "") -> Run:
         _, _, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - began
         said.seek(0)
-        return Run(seconds, usage.ru_maxrss / 1000, said.read())
+        cpu = usage.ru_utime + usage.ru_stime
+        return Run(seconds, cpu, usage.ru_maxrss / 1000, said.read())
+
+
+def tell(what: str, made: Run, yardstick: Run) -> None:
+    """Print one line; CPU seconds tell more than elapsed ones where the machine is busy."""
+    print(
+        f"{what:26} {made.seconds:6.2f} s, {made.cpu_seconds:6.2f} s of CPU, "
+        f"{made.megabytes:5.0f} MB, {made.seconds / yardstick.seconds:5.1f} times"
+    )
 
 
 def main() -> None:
@@ -132,14 +141,11 @@ def main() -> None:
         one = str(next(folder.iterdir()))
         shown = [run(["-m", "ncdiag", "topo", "show", one]) for _ in range(options.runs)]
         parsed = [run(["-c", PARSE], one) for _ in range(options.runs)]
-    print(f"{options.hosts} dumps: xml.etree   {bare.seconds:6.2f} s {bare.megabytes:5.0f} MB")
-    print(
-        f"{options.hosts} dumps: topo diff   {found.seconds:6.2f} s {found.megabytes:5.0f} MB  "
-        f"{found.seconds / bare.seconds:5.2f} times"
-    )
-    show, parse = (statistics.median(r.seconds for r in runs) for runs in (shown, parsed))
-    print(f"one dump: xml.etree       {parse:6.2f} s")
-    print(f"one dump: topo show       {show:6.2f} s  {show / parse:5.2f} times")
+    tell(f"{options.hosts} dumps: xml.etree", bare, bare)
+    tell(f"{options.hosts} dumps: topo diff", found, bare)
+    typical = [sorted(runs)[len(runs) // 2] for runs in (parsed, shown)]
+    tell("one dump: xml.etree", typical[0], typical[0])
+    tell("one dump: topo show", typical[1], typical[0])
     named = {
         finding["where"]
         for finding in json.loads(found.output)["findings"]
