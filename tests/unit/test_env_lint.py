@@ -186,6 +186,7 @@ def test_what_to_write_instead(text: str, fix: str) -> None:
         "NCCL_DEBUG=INFO\nNCCL_DEBUG_FILE=/dev/stderr",
         "NCCL_IB_DISABLE=1\nNCCL_SOCKET_IFNAME=eth0",
         "NCCL_CUMEM_ENABLE=0\nNCCL_NVLS_ENABLE=0",
+        "NCCL_MIN_NCHANNELS=4\nNCCL_MAX_NCHANNELS=-2",
     ],
 )
 def test_nothing_is_wrong_with(text: str) -> None:
@@ -210,6 +211,8 @@ def test_nothing_is_wrong_with(text: str) -> None:
         ("NCCL_DEBUG=INFO", LintContext(ranks=10_000), ["log_flood"]),
         ("NCCL_DEBUG=INFO", LintContext(ranks=8), []),
         ("NCCL_DEBUG=INFO\nNCCL_DEBUG_SUBSYS=^NET", LintContext(), ["log_flood"]),
+        ("NCCL_DEBUG=INFO\nNCCL_DEBUG_FILE=/shared/%h", LintContext(), ["shared_log_file"]),
+        ("NCCL_DEBUG=INFO\nNCCL_DEBUG_FILE=/shared/%h", LintContext(ranks=1), []),
         ("NCCL_IB_HCA=mlx5_0:1:0:1", LintContext(nccl=(2, 29, 7)), ["value_too_new"]),
         ("NCCL_ALGO=allreduce:^ring", LintContext(nccl=(2, 23, 4)), ["value_too_new"]),
         ("NCCL_MNNVL_ENABLE=1", LintContext(nccl=(2, 21)), []),

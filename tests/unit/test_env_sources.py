@@ -166,7 +166,9 @@ PYTHON_SETTINGS = [
     (9, "NCCL_SHM_DISABLE", "1"),
 ]
 
-CONF = "# system wide\nNCCL_DEBUG=WARN\nNCCL_IB_HCA =mlx5\nexport NCCL_NET=IB\nNCCL_ALGO=a # b\r\n"
+CONF = (
+    " # NCCL_ALGO=Tree\nNCCL_DEBUG=WARN\nNCCL_IB_HCA =mlx5\nexport NCCL_NET=IB\nNCCL_ALGO=a # b\r\n"
+)
 CONF_SETTINGS = [
     (2, "NCCL_DEBUG", "WARN"),
     (3, "NCCL_IB_HCA ", "mlx5"),

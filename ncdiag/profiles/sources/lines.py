@@ -14,9 +14,12 @@ _LONGEST = 1023
 
 
 def read_conf(text: str, name: str) -> Iterator[Setting]:
-    """``NAME=VALUE`` lines as NCCL reads its files: nothing is trimmed, ``#`` stands in front."""
+    """``NAME=VALUE`` lines as NCCL reads its files, which trims nothing.
+
+    A ``#`` behind blanks is left out too: NCCL sets a variable of that name, which nobody reads.
+    """
     for number, line in enumerate(text.split("\n"), start=1):
-        if not line.startswith("#") and (found := _ENTRY.fullmatch(line)):
+        if not line.lstrip().startswith("#") and (found := _ENTRY.fullmatch(line)):
             variable, value = found[1][:_LONGEST], found[2][:_LONGEST]
             yield Setting(variable, value, f"{name}:{number}")
 
