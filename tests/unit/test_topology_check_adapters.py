@@ -216,3 +216,20 @@ def test_adapters_known_by_class_only_may_be_rdma() -> None:
 
 def test_two_ports_of_one_card_are_no_finding() -> None:
     assert check(server(ports=2, gbit_per_s=200.0)) == ()
+
+
+def test_a_port_that_came_up_slow_is_slow_and_not_missing() -> None:
+    made = with_adapter(server(), 5, speed_gbit_per_s=10.0)
+    assert faults(made) == [("nic_speed_mixed", "mlx5_5")]
+
+
+def test_a_slow_port_of_another_model_is_for_management() -> None:
+    made = with_port(server(), speed_gbit_per_s=25.0, device={"device": "0x101f"})
+    assert check(made) == ()
+
+
+def test_a_far_gpu_is_told_with_the_card_that_is_elsewhere() -> None:
+    made = server()
+    made = with_device(made, made.adapters[2].pci, parent=None, cpu=1)
+    far = [finding for finding in check(made) if finding.name == "gpu_nic_far"]
+    assert ["mlx5_2" in finding.explanation for finding in far] == [True]

@@ -108,6 +108,14 @@ def test_two_halves_of_one_part_share_an_index_and_a_bus_id() -> None:
     assert check(replace(made, gpus=halves)) == ()
 
 
+def test_two_halves_may_stand_in_an_element_each() -> None:
+    made = server(gpus=2, switches=1)
+    for at in (1, 3):
+        made = with_device(made, made.gpus[at].pci, busid=made.busid(made.gpus[at - 1]))
+    halves = tuple(replace(gpu, mlopart=at % 2, index=at // 2) for at, gpu in enumerate(made.gpus))
+    assert check(replace(made, gpus=halves)) == ()
+
+
 def test_hosts_of_one_rack_share_bus_ids_and_indexes() -> None:
     one, two = server(), server()
     offset = len(one.cpus)

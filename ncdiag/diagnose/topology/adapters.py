@@ -52,13 +52,16 @@ def _far(machine: Machine) -> Iterator[TopologyFinding]:
     # Fewer adapters than pairs of GPUs: some GPU is far by design.
     if len(close) * 2 <= len(near) or len(cards) * 2 < len(near):
         return
+    served = {adapter.pci for adapters in near.values() for adapter in adapters}
+    lone = [machine.adapter_label(adapter) for adapter in fabric if adapter.pci not in served]
+    elsewhere = f"; near no GPU is {listed(lone)}" if lone else ""
     for gpu in {gpu.pci: gpu for gpu in machine.topology.gpus}.values():
         if not near[gpu.pci] and not gpu.c2c_gb_per_s:
             yield degraded(
                 "gpu_nic_far",
                 machine.gpu_where(gpu),
                 f"{machine.gpu_label(gpu)} shares a PCIe switch with no adapter; {len(close)} of "
-                f"the {len(near)} GPUs do",
+                f"the {len(near)} GPUs do{elsewhere}",
             )
 
 
@@ -161,9 +164,8 @@ def _purpose(
     machine: Machine, adapter: Adapter, rails: Sequence[Adapter], odd: Sequence[Adapter]
 ) -> str | None:
     """Say what a slow port is for, where its model or its place tells; ``None`` where not."""
-    device = machine.device(adapter)
-    models = {(d.vendor, d.device) for a in rails if (d := machine.device(a)) is not None}
-    if device is not None and device.device and (device.vendor, device.device) not in models:
+    model = machine.model(adapter)
+    if model is not None and model not in {machine.model(rail) for rail in rails}:
         return "it is another model, so probably for storage or management"
     near_rails = _near(machine, rails)
     served = any(near_rails.values())
@@ -186,16 +188,11 @@ def _gpudirect(machine: Machine) -> Iterator[TopologyFinding]:
     ]
     yield from _without("GPUs", gpus)
     ports = [a for a in machine.fabric() if a.gdr is not None]
-    for like in by(ports, lambda a: _model(machine, a)).values():
+    for like in by(ports, machine.model).values():
         yield from _without(
             "adapters",
             [(machine.adapter_where(a), machine.adapter_label(a), bool(a.gdr)) for a in like],
         )
-
-
-def _model(machine: Machine, adapter: Adapter) -> tuple[str | None, str | None]:
-    device = machine.device(adapter)
-    return (device.vendor, device.device) if device else (None, None)
 
 
 def _without(what: str, having: Sequence[tuple[str, str, bool]]) -> Iterator[TopologyFinding]:

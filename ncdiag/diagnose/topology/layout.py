@@ -17,12 +17,13 @@ SWITCH = "switch"
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A socket or a switch with the GPUs and the fabric ports below it."""
+    """A socket or a switch with the GPUs and the ports below it."""
 
     kind: str
     name: str
     gpus: tuple[Gpu, ...]
     adapters: tuple[Adapter, ...]
+    """Ports of any speed but sockets: a port that came up slow is not missing."""
 
 
 def levels(machine: Machine) -> Iterator[tuple[Holder, ...]]:
@@ -30,7 +31,7 @@ def levels(machine: Machine) -> Iterator[tuple[Holder, ...]]:
     gpus = {gpu.pci: gpu for gpu in machine.topology.gpus}.values()
     if not gpus:
         return
-    fabric = machine.fabric()
+    fabric = machine.rdma()
     sockets = by(gpus, machine.cpu)
     ports = by(fabric, machine.cpu)
     yield tuple(
@@ -108,14 +109,12 @@ def _without_gpu(machine: Machine) -> Iterator[TopologyFinding]:
     """Yield the only switch that has the adapters of all the others and no GPU."""
     full = next((level for level in levels(machine) if level[0].kind == SWITCH), ())
     bridges = {
-        bridges[-1] for port in machine.fabric() if (bridges := machine.bridges_above(port.pci))
+        bridges[-1] for port in machine.rdma() if (bridges := machine.bridges_above(port.pci))
     }
     bare = [
         index for index in bridges if _device_name(machine, index) not in {h.name for h in full}
     ]
-    ports = [
-        port for port in machine.fabric() if machine.bridges_above(port.pci)[-1:] == tuple(bare)
-    ]
+    ports = [port for port in machine.rdma() if machine.bridges_above(port.pci)[-1:] == tuple(bare)]
     kinds = {_kinds(machine, holder.adapters) for holder in full}
     sizes = {len(holder.gpus) for holder in full}
     if len(bare) != 1 or len(full) < LEAST_ALIKE or len(sizes) != 1:
@@ -197,8 +196,13 @@ def _leading_there(machine: Machine, gpus: Sequence[Gpu]) -> str:
 
 def _duplicates(machine: Machine) -> Iterator[TopologyFinding]:
     topology = machine.topology
+    halves = {gpu.pci for gpu in topology.gpus if gpu.mlopart is not None}
     devices = by(
-        [d for d in topology.pci if d.busid is not None and not is_invented(d.busid)],
+        [
+            device
+            for index, device in enumerate(topology.pci)
+            if index not in halves and device.busid is not None and not is_invented(device.busid)
+        ],
         lambda device: (machine.host(device.cpu), device.busid),
     )
     doubled = sum(len(found) > 1 for found in devices.values())

@@ -85,9 +85,26 @@ class Machine:
         at = f" ({device.busid})" if device and device.busid and device.busid != where else ""
         return f"{where}{port}{at}"
 
+    def rdma(self) -> tuple[Adapter, ...]:
+        """Return the ports on PCI that NCCL does not reach through TCP."""
+        return tuple(a for a in self.topology.adapters if a.pci is not None and not is_socket(a))
+
     def fabric(self) -> tuple[Adapter, ...]:
-        """Return the ports that may carry RDMA between hosts: a card, no socket, not slow."""
-        return tuple(a for a in self.topology.adapters if is_fabric(a))
+        """Return the ports that may carry RDMA between hosts.
+
+        Slow ports are for management, unless they are of the same model as a fast one: those came
+        up slow.
+        """
+        ports = self.rdma()
+        models = {self.model(port) for port in ports if is_fabric(port)} - {None}
+        return tuple(port for port in ports if is_fabric(port) or self.model(port) in models)
+
+    def model(self, adapter: Adapter) -> tuple[str, str] | None:
+        """Return vendor and device of an adapter's card; ``None`` where they are not stated."""
+        device = self.device(adapter)
+        if device is None or not device.vendor or not device.device:
+            return None
+        return device.vendor, device.device
 
 
 def is_virtual(adapter: Adapter) -> bool:
