@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ncdiag.model.environment import Reader, ValueType
+from ncdiag.model.environment import Reader, ValueType, Variable
 from ncdiag.profiles import catalogue
 from ncdiag.profiles.catalogue import belongs, concerns, is_complete, near, variable, variables
 
@@ -28,7 +28,7 @@ def test_every_row_is_whole() -> None:
         check_row(row)
 
 
-def check_row(row: catalogue.Variable) -> None:
+def check_row(row: Variable) -> None:
     assert re.fullmatch(r"[A-Z][A-Z0-9_]*", row.name)
     assert row.meaning.endswith(".")
     assert len(row.source) > 8
