@@ -89,6 +89,13 @@ def test_a_rank_without_any_of_it_is_named_too(tmp_path: Path) -> None:
     ]
 
 
+def test_many_ranks_are_a_number(tmp_path: Path) -> None:
+    wanted = {"NCCL_IB_TIMEOUT": "22"}
+    result = audited(profile(wanted), log_of(tmp_path, [wanted, {}] * 40))
+    assert "NCCL_IB_TIMEOUT=22 was not taken on 40 ranks (gpu[1-40])" in messages(result)[0]
+    assert [taker.rank for taker in result.findings[0].takers] == list(range(1, 80, 2))
+
+
 def test_another_value_is_told_with_who_has_it(tmp_path: Path) -> None:
     wanted = {"NCCL_IB_TIMEOUT": "22"}
     environments = [wanted, {"NCCL_IB_TIMEOUT": "14"}, {"NCCL_IB_TIMEOUT": "20"}, wanted]

@@ -18,6 +18,7 @@ MORE_TO_SEE: Final = (
 )
 _MOST_SHOWN_CHARS: Final = 120
 _MOST_LISTED: Final = 4
+_MOST_NAMES_CHARS: Final = 60
 
 
 Words = tuple[str, str]
@@ -91,16 +92,21 @@ def find(name: str) -> str:
 
 
 def on(takers: Sequence[Taker], of: int) -> str:
-    """``on rank 3 (gpu1)``; all of them are ``on all ranks``."""
+    """``on rank 3 (gpu1)``; all of them are ``on all ranks``. Long lists are numbers."""
     if of > 1 and len(takers) == of:
         return "on all ranks"
-    hosts = fold(dict.fromkeys(visible(one.host) for one in takers if one.host))
+    names = list(dict.fromkeys(visible(one.host) for one in takers if one.host))
+    hosts = _brief(fold(names), len(names), "host")
     ranks = [one.rank for one in takers if one.rank is not None]
     if len(ranks) == len(takers):
-        named = f"rank{'s' * (len(ranks) > 1)} {folded(ranks)}"
-        return f"on {named} ({hosts})" if hosts else f"on {named}"
+        named = _brief(f"rank{'s' * (len(ranks) > 1)} {folded(ranks)}", len(ranks), "rank")
+        return f"on {named} ({hosts})" if names else f"on {named}"
     count = format_count(len(takers), "process")
-    return f"in {count} on {hosts}" if hosts else f"in {count}"
+    return f"in {count} on {hosts}" if names else f"in {count}"
+
+
+def _brief(text: str, count: int, thing: str) -> str:
+    return text if len(text) <= _MOST_NAMES_CHARS else format_count(count, thing)
 
 
 def listed(texts: Iterable[str]) -> str:
