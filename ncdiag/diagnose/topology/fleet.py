@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ncdiag.diagnose.topology.findings import found as finding_of
 from ncdiag.diagnose.topology.findings import info
 from ncdiag.diagnose.topology.fleet_agreement import (
     Agreement,
@@ -70,8 +71,9 @@ def compare(dumps: Iterable[tuple[str, Topology]]) -> FleetDiff:
         if model is not None:
             findings.extend(model.finding())
         for group in family:
-            found = [*differences(group.facts(), agreed), *(model.accused(group) if model else ())]
-            findings.extend(_findings(group, found, total))
+            found = list(differences(group.facts(), agreed))
+            findings.extend(_findings(group, found, agreed.hosts))
+            findings.extend(_findings(group, model.accused(group) if model else (), total))
             lines = [*(model.lines(group) if model else ()), *(one.text for one in found)]
             told[group.hosts] = list(dict.fromkeys(lines))
         if agreed.unclear:
@@ -154,7 +156,7 @@ def _findings(group: Alike, found: Sequence[Difference], total: int) -> Iterator
         agreeing = min(one.agree for one in same)
         text = f"{_told(same)}; {agreeing} of {total} hosts agree on it"
         for host in group.hosts:
-            yield TopologyFinding(name, severity, host, text)
+            yield finding_of(name, severity, host, text)
 
 
 def _told(same: Sequence[Difference]) -> str:

@@ -65,7 +65,8 @@ class Machine:
 
     def gpu_where(self, gpu: Gpu) -> str:
         """Return what a finding calls ``gpu``: its bus id, or its index."""
-        return self.topology.busid(gpu) or f"GPU {gpu.index}"
+        named = f"PCI device {gpu.pci}" if gpu.index is None else f"GPU {gpu.index}"
+        return self.topology.busid(gpu) or named
 
     def gpu_label(self, gpu: Gpu) -> str:
         """Return bus id and index."""
@@ -75,7 +76,8 @@ class Machine:
     def adapter_where(self, adapter: Adapter) -> str:
         """Return what a finding calls ``adapter``: its name, or its bus id."""
         device = self.device(adapter)
-        return adapter.name or (device.busid if device else None) or f"adapter {adapter.index}"
+        named = adapter.name or (device.busid if device else None)
+        return named or f"adapter {'without a name' if adapter.index is None else adapter.index}"
 
     def adapter_label(self, adapter: Adapter) -> str:
         """Return name, bus id and the port where it is not the first."""

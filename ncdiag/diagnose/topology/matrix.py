@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ncdiag.diagnose.topology.findings import degraded, fatal, info, sides
 from ncdiag.diagnose.topology.peers import ONE_ODD_OF, below_the_usual, by, listed
-from ncdiag.model.text import visible
 from ncdiag.model.topology import GpuMatrix, TopologyFinding
 
 _MISSING = "nvlink_missing"
@@ -230,4 +229,4 @@ def _unknown(matrix: GpuMatrix) -> Iterator[TopologyFinding]:
 
 
 def _shown(text: str) -> str:
-    return visible(text[:_SHOWN_CHARS])
+    return text[:_SHOWN_CHARS]
