@@ -86,7 +86,7 @@ def show(
     from ncdiag.report.topology import json_report, text
 
     if matrix or nccl:
-        text.check_matrix_wanted(dump)
+        text.check_paths_wanted(dump, nccl=nccl)
     findings = check(dump)
     failure = _draw(name, dump, findings, pictures)
     if output_format is options.OutputFormat.JSON:

@@ -23,7 +23,7 @@ SCHEMA: Final = "ncdiag/topology-check/1"
 
 _ORDER: Final = tuple(TopologySeverity)
 # What a screen of 24 lines takes.
-_IN_FULL, _IN_A_LINE, _FINE = 5, 10, 6
+_IN_FULL, _IN_A_LINE, _FINE = 4, 8, 6
 _INDENT = 2
 
 
@@ -74,13 +74,16 @@ def render_text(inputs: Sequence[Checked], console: Console, *, verbose: bool) -
         console.print(Text(f"{visible(inputs[0].path)}: {inputs[0].about}"), soft_wrap=True)
     paths = ShortPaths(one.path for one in inputs) if len(inputs) > 1 else None
     full = len(found) if verbose else _IN_FULL
+    told: set[str] = set()
     for checked, finding in found[:full]:
-        _in_full(checked, finding, console, paths=paths)
+        action = BY_NAME[finding.name].action if finding.name in BY_NAME else None
+        _in_full(checked, finding, None if finding.name in told else action, console, paths)
+        told.add(finding.name)
     rest = found[full : full + _IN_A_LINE]
     if rest:
         console.print()
     for checked, finding in rest:
-        console.print(_head(checked, finding, paths=paths), no_wrap=True, overflow="ellipsis")
+        console.print(_head(checked, finding, paths), no_wrap=True, overflow="ellipsis")
     if len(found) > full + len(rest):
         console.print(Text(f"and {len(found) - full - len(rest):,} more: see --verbose"))
     fine = [one for one in inputs if not one.findings and not one.error]
@@ -109,7 +112,7 @@ def _verdict(inputs: Sequence[Checked], findings: Sequence[TopologyFinding]) -> 
     return line
 
 
-def _head(checked: Checked, finding: TopologyFinding, *, paths: ShortPaths | None) -> Text:
+def _head(checked: Checked, finding: TopologyFinding, paths: ShortPaths | None) -> Text:
     head = Text(" " * _INDENT)
     head.append(f"{finding.severity.value.upper():<8}  ", SEVERITIES[finding.severity])
     head.append(short(finding.name), "bold")
@@ -120,14 +123,18 @@ def _head(checked: Checked, finding: TopologyFinding, *, paths: ShortPaths | Non
 
 
 def _in_full(
-    checked: Checked, finding: TopologyFinding, console: Console, *, paths: ShortPaths | None
+    checked: Checked,
+    finding: TopologyFinding,
+    action: str | None,
+    console: Console,
+    paths: ShortPaths | None,
 ) -> None:
+    """What was found, and what to do where that has not been said of the class yet."""
     console.print()
-    console.print(_head(checked, finding, paths=paths))
+    console.print(_head(checked, finding, paths))
     console.print(Padding(Text(visible(finding.explanation)), (0, 0, 0, 2 * _INDENT)))
-    guide = BY_NAME.get(finding.name)
-    if guide:
-        console.print(Padding(Text(f"-> {guide.action}", "dim"), (0, 0, 0, 2 * _INDENT)))
+    if action:
+        console.print(Padding(Text(f"-> {action}", "dim"), (0, 0, 0, 2 * _INDENT)))
 
 
 def _nothing_wrong(

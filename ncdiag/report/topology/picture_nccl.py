@@ -57,9 +57,9 @@ def draw(topology: NcclTopology, suspects: frozenset[str]) -> Canvas:
         canvas.boxes.append(Box(node.x, node.y, _WIDTH, _HEIGHT, node.lines, node.fill, alarm))
         if node.parent:
             canvas.lines.append(_edge(node, node.parent))
-    between_cpus = [cpu for cpu in cpus if cpu.parent is None]
-    for one, other in pairwise(between_cpus):
-        canvas.lines.append(Line([(one.x, one.y), (other.x, other.y)], 1.0, _CPU_COLOUR))
+    for (one, cpu), (other, beside) in pairwise(zip(cpus, topology.cpus, strict=True)):
+        if cpu.host_hash == beside.host_hash:
+            canvas.lines.append(Line([(one.x, one.y), (other.x, other.y)], 1.0, _CPU_COLOUR))
     gpus = {node.gpu: node for node in order if node.gpu is not None}
     _nvlinks(canvas, topology, gpus)
     return canvas

@@ -64,10 +64,12 @@ def describe(topology: Topology) -> str:
     return f"{KINDS[topology.kind]}, {_summary(topology)}"
 
 
-def check_matrix_wanted(topology: Topology) -> None:
-    """Refuse ``--matrix`` and ``--nccl`` of a dump that has no paths of GPUs."""
+def check_paths_wanted(topology: Topology, *, nccl: bool) -> None:
+    """Refuse ``--matrix``, or ``--nccl``, of a dump from which no paths of GPUs follow."""
+    if nccl and not isinstance(topology, NcclTopology):
+        raise UsageError(f"--nccl needs an NCCL topology, and this is: {KINDS[topology.kind]}")
     if not isinstance(topology, (NcclTopology, GpuMatrix)):
-        raise UsageError(f"{KINDS[topology.kind]} have no matrix of GPU paths; leave out --matrix")
+        raise UsageError(f"--matrix needs paths of GPUs, and this is: {KINDS[topology.kind]}")
 
 
 def _summary(topology: Topology) -> str:
