@@ -33,7 +33,14 @@ PRINT = (
     "import json, os; "
     "print(json.dumps({k: v for k, v in os.environ.items() if k.startswith('NCCL_T_')}))"
 )
-CLEAN = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "LC_ALL": "C.UTF-8"}
+CLEAN = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/nowhere",
+    "LC_ALL": "C.UTF-8",
+    # Open MPI does not start anything as root otherwise.
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+}
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
 
 

@@ -25,7 +25,7 @@ First = Annotated[
 Second = Annotated[
     str | None,
     typer.Argument(
-        metavar="[PROFILE|FILE]", show_default=False, help="Another; without it, the environment."
+        metavar="PROFILE|FILE", show_default=False, help="Another; without it, the environment."
     ),
 ]
 ENVIRONMENT = "the environment"

@@ -16,7 +16,7 @@ _JOB = "What they are for"
 Operands = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[PROFILE|FILE]...",
+        metavar="PROFILE|FILE",
         show_default=False,
         help="Profiles, scripts, sbatch files, Kubernetes manifests, Dockerfiles, nccl.conf; - is "
         "standard input. Without any, the environment and NCCL's own files.",

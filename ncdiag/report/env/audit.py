@@ -80,6 +80,8 @@ def _values(one: SettingAudit) -> str:
 
 
 def _outcomes(one: SettingAudit) -> str:
+    if not one.outcomes:
+        return _WORDS[Outcome.UNSEEN]
     if len(one.outcomes) == 1:
         return _WORDS[next(iter(one.outcomes))]
     return ", ".join(f"{count} {_WORDS[outcome]}" for outcome, count in one.outcomes.items())
