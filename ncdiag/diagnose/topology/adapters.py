@@ -1,5 +1,6 @@
 """Adapters: too far from a GPU, missing, slower than the others, unusable for GPUDirect."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from ncdiag.diagnose.topology.findings import degraded, info, sides
@@ -11,7 +12,7 @@ from ncdiag.diagnose.topology.machine import (
     port_speed,
 )
 from ncdiag.diagnose.topology.peers import below_the_usual, by, listed, split
-from ncdiag.model.topology import Adapter, TopologyFinding
+from ncdiag.model.topology import Adapter, Gpu, TopologyFinding
 
 # The fastest port there is: XDR over eight lanes.
 _FASTEST_GBIT_PER_S = 1600.0
@@ -28,41 +29,32 @@ def check_adapters(machine: Machine) -> Iterator[TopologyFinding]:
     yield from _kinds(machine)
 
 
-def _near(machine: Machine, adapters: Sequence[Adapter]) -> dict[int, list[Adapter]]:
-    """Return, by GPU's PCI device, the adapters behind a bridge of the GPU's: PIX or PXB."""
-    below = by(
-        [(bridge, a) for a in adapters for bridge in machine.bridges_above(a.pci)],
-        lambda pair: pair[0],
-    )
-    return {
-        gpu.pci: [
-            adapter
-            for bridge in machine.bridges_above(gpu.pci)
-            for _, adapter in below.get(bridge, ())
-        ]
-        for gpu in machine.topology.gpus
-    }
-
-
 def _far(machine: Machine) -> Iterator[TopologyFinding]:
     fabric = machine.fabric()
-    near = _near(machine, fabric)
-    close = [pci for pci, adapters in near.items() if adapters]
-    cards = {adapter.pci for adapter in fabric}
+    gpus = {gpu.pci: gpu for gpu in machine.topology.gpus}.values()
+    ports = Counter(machine.top_bridge(port.pci) for port in fabric)
+    close = [gpu for gpu in gpus if _near(machine, gpu, ports)]
+    cards = {port.pci for port in fabric}
     # Fewer adapters than pairs of GPUs: some GPU is far by design.
-    if len(close) * 2 <= len(near) or len(cards) * 2 < len(near):
+    if len(close) * 2 <= len(gpus) or len(cards) * 2 < len(gpus):
         return
-    served = {adapter.pci for adapters in near.values() for adapter in adapters}
-    lone = [machine.adapter_label(adapter) for adapter in fabric if adapter.pci not in served]
+    served = {machine.top_bridge(gpu.pci) for gpu in close}
+    lone = [machine.adapter_label(a) for a in fabric if machine.top_bridge(a.pci) not in served]
     elsewhere = f"; near no GPU is {listed(lone)}" if lone else ""
-    for gpu in {gpu.pci: gpu for gpu in machine.topology.gpus}.values():
-        if not near[gpu.pci] and not gpu.c2c_gb_per_s:
+    for gpu in gpus:
+        if not _near(machine, gpu, ports) and not gpu.c2c_gb_per_s:
             yield degraded(
                 "gpu_nic_far",
                 machine.gpu_where(gpu),
                 f"{machine.gpu_label(gpu)} shares a PCIe switch with no adapter; {len(close)} of "
-                f"the {len(near)} GPUs do{elsewhere}",
+                f"the {len(gpus)} GPUs do{elsewhere}",
             )
+
+
+def _near(machine: Machine, gpu: Gpu, ports: Counter[int | None]) -> int:
+    """Return how many of ``ports``, by topmost bridge, a GPU reaches by PIX or PXB."""
+    top = machine.top_bridge(gpu.pci)
+    return 0 if top is None else ports[top]
 
 
 def _missing(machine: Machine) -> Iterator[TopologyFinding]:
@@ -132,12 +124,13 @@ def _mixed(machine: Machine) -> Iterator[TopologyFinding]:
             yield _differing(machine, ports, speeds.groups)
         return
     rails = [adapter for adapter, speed in ports if speed >= result.usual]
+    purpose = _Purposes(machine, rails, [adapter for adapter, _ in result.odd])
     for adapter, speed in result.odd:
         text = (
             f"{machine.adapter_label(adapter)} is at {speed:g} Gb/s; {result.agree} of the "
             f"{result.total} fabric ports are at {result.usual:g} Gb/s"
         )
-        reason = _purpose(machine, adapter, rails, [a for a, _ in result.odd])
+        reason = purpose.of(adapter)
         if reason:
             yield info("nic_speed_mixed", machine.adapter_where(adapter), f"{text}; {reason}")
         else:
@@ -160,24 +153,32 @@ def _differing(
     )
 
 
-def _purpose(
-    machine: Machine, adapter: Adapter, rails: Sequence[Adapter], odd: Sequence[Adapter]
-) -> str | None:
-    """Say what a slow port is for, where its model or its place tells; ``None`` where not."""
-    model = machine.model(adapter)
-    if model is not None and model not in {machine.model(rail) for rail in rails}:
-        return "it is another model, so probably for storage or management"
-    near_rails = _near(machine, rails)
-    served = any(near_rails.values())
-    near_it = any(_near(machine, [adapter]).values())
-    if served and not near_it:
-        return "it is near no GPU while the others are, so probably for storage or management"
-    if served and len({len(found) for found in near_rails.values()}) == 1:
-        return "every GPU has as many fast ports without it, so probably for storage"
-    cards = {a.pci for a in odd} - {a.pci for a in rails}
-    if not served and len(odd) > 1 and adapter.pci in cards:
-        return "there are several of them, so probably for storage or management"
-    return None
+class _Purposes:
+    """What slow ports are for, where their model or their place tells."""
+
+    def __init__(self, machine: Machine, rails: Sequence[Adapter], odd: Sequence[Adapter]) -> None:
+        self._machine = machine
+        self._models = {machine.model(rail) for rail in rails}
+        ports = Counter(machine.top_bridge(rail.pci) for rail in rails)
+        near = [_near(machine, gpu, ports) for gpu in machine.topology.gpus]
+        self._served = any(near)
+        self._even = len(set(near)) == 1
+        self._switches = {machine.top_bridge(gpu.pci) for gpu in machine.topology.gpus} - {None}
+        self._several = len(odd) > 1
+        self._cards = {rail.pci for rail in rails}
+
+    def of(self, adapter: Adapter) -> str | None:
+        """Say what a slow port is for; ``None`` where it should be as fast as the others."""
+        model = self._machine.model(adapter)
+        if model is not None and model not in self._models:
+            return "it is another model, so probably for storage or management"
+        if self._served and self._machine.top_bridge(adapter.pci) not in self._switches:
+            return "it is near no GPU while the others are, so probably for storage or management"
+        if self._served and self._even:
+            return "every GPU has as many fast ports without it, so probably for storage"
+        if not self._served and self._several and adapter.pci not in self._cards:
+            return "there are several of them, so probably for storage or management"
+        return None
 
 
 def _gpudirect(machine: Machine) -> Iterator[TopologyFinding]:

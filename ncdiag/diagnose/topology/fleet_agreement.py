@@ -89,7 +89,7 @@ def differences(mine: Facts, agreed: Agreement) -> Iterator[Difference]:
     unclear = set(agreed.unclear)
     missing = [subject for subject in usual if subject not in mine]
     gone = {subject.name for subject in missing if not subject.ends}
-    ways = " > ".join(str(usual[subject].get("place", "")) for subject in missing)
+    ways = {step for one in missing for step in str(usual[one].get("place", "")).split(" > ")}
     for subject in missing:
         follows = gone & set(subject.ends) or (subject.kind == "bridge" and subject.name in ways)
         if not follows:

@@ -34,8 +34,9 @@ def levels(machine: Machine) -> Iterator[tuple[Holder, ...]]:
     fabric = machine.rdma()
     sockets = by(gpus, machine.cpu)
     ports = by(fabric, machine.cpu)
+    several = len({cpu.host_hash for cpu in machine.topology.cpus}) > 1
     yield tuple(
-        Holder("socket", _socket_name(machine, cpu), found, ports.get(cpu, ()))
+        Holder("socket", _socket_name(machine, cpu, several=several), found, ports.get(cpu, ()))
         for cpu, found in sockets.items()
     )
     ends = {gpu.pci for gpu in gpus} | {port.pci for port in fabric}
@@ -74,12 +75,10 @@ def check_layout(machine: Machine) -> Iterator[TopologyFinding]:
     yield from _flattened(machine)
 
 
-def _socket_name(machine: Machine, cpu: int) -> str:
-    host = machine.host(cpu)
+def _socket_name(machine: Machine, cpu: int, *, several: bool) -> str:
     numa = machine.topology.cpus[cpu].numa
     name = f"NUMA node {numa}" if numa is not None else f"CPU {cpu}"
-    hosts = {machine.host(index) for index in range(len(machine.topology.cpus))}
-    return f"{name} of host {host}" if len(hosts) > 1 else name
+    return f"{name} of host {machine.host(cpu)}" if several else name
 
 
 def _device_name(machine: Machine, index: int) -> str:
@@ -108,18 +107,14 @@ def _fewer_gpus(machine: Machine) -> Iterator[TopologyFinding]:
 def _without_gpu(machine: Machine) -> Iterator[TopologyFinding]:
     """Yield the only switch that has the adapters of all the others and no GPU."""
     full = next((level for level in levels(machine) if level[0].kind == SWITCH), ())
-    bridges = {
-        bridges[-1] for port in machine.rdma() if (bridges := machine.bridges_above(port.pci))
-    }
-    bare = [
-        index for index in bridges if _device_name(machine, index) not in {h.name for h in full}
-    ]
-    ports = [port for port in machine.rdma() if machine.bridges_above(port.pci)[-1:] == tuple(bare)]
+    names = {holder.name for holder in full}
+    ports = by(machine.rdma(), lambda port: machine.top_bridge(port.pci))
+    bare = [top for top in ports if top is not None and _device_name(machine, top) not in names]
     kinds = {_kinds(machine, holder.adapters) for holder in full}
     sizes = {len(holder.gpus) for holder in full}
     if len(bare) != 1 or len(full) < LEAST_ALIKE or len(sizes) != 1:
         return
-    if kinds != {_kinds(machine, ports)}:
+    if kinds != {_kinds(machine, ports[bare[0]])}:
         return
     name = _device_name(machine, bare[0])
     yield info(
@@ -138,6 +133,7 @@ def _kinds(machine: Machine, ports: Sequence[Adapter]) -> tuple[tuple[str, float
 
 def _gaps(machine: Machine) -> Iterator[TopologyFinding]:
     """Yield GPUs that the numbering lets expect."""
+    known = {device.busid for device in machine.topology.pci}
     for gpus in by(machine.topology.gpus, lambda gpu: machine.host(machine.cpu(gpu))).values():
         indexes = {gpu.index for gpu in gpus if gpu.index is not None}
         ranks = {gpu.rank for gpu in gpus if gpu.rank is not None}
@@ -152,7 +148,7 @@ def _gaps(machine: Machine) -> Iterator[TopologyFinding]:
         text = (
             f"no GPU with {what} {listed([str(number) for number in missing])} among the "
             f"{len(gpus)} GPUs from {min(indexes or ranks)} to {max(indexes or ranks)}"
-            f"{_leading_there(machine, gpus)}"
+            f"{_leading_there(known, gpus)}"
         )
         where = f"GPU {missing[0]}" if lacking else f"rank {missing[0]}"
         if lacking and (unranked or not ranks):
@@ -182,9 +178,8 @@ def _few(missing: int, there: int) -> bool:
     return there >= _LEAST_GPUS and missing * ONE_ODD_OF <= there + missing
 
 
-def _leading_there(machine: Machine, gpus: Sequence[Gpu]) -> str:
+def _leading_there(known: set[str | None], gpus: Sequence[Gpu]) -> str:
     """Say which bus id the others' links lead to, where the file has no such device."""
-    known = {device.busid for device in machine.topology.pci}
     nowhere = {
         link.target
         for gpu in gpus

@@ -63,6 +63,10 @@ class Machine:
         """Return the bridges above ``pci``, nearest first."""
         return tuple(index for index in self.above(pci) if self.is_bridge(index))
 
+    def top_bridge(self, pci: int | None) -> int | None:
+        """Return the bridge right below the socket: what shares it is at PIX or PXB."""
+        return next(iter(self.bridges_above(pci)[-1:]), None)
+
     def gpu_where(self, gpu: Gpu) -> str:
         """Return what a finding calls ``gpu``: its bus id, or its index."""
         named = f"PCI device {gpu.pci}" if gpu.index is None else f"GPU {gpu.index}"

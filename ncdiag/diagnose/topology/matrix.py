@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from ncdiag.diagnose.topology.findings import degraded, fatal, info, sides
 from ncdiag.diagnose.topology.peers import ONE_ODD_OF, below_the_usual, by, listed
@@ -39,6 +40,7 @@ def check_matrix(matrix: GpuMatrix) -> Iterator[TopologyFinding]:
     yield from _unknown(matrix)
 
 
+@lru_cache(maxsize=1024)
 def links_of(path: str | None) -> int | None:
     """Return how many links a cell states: none for PCIe paths, ``None`` where it is unknown."""
     if path is None or not _is_known(path):
@@ -47,6 +49,7 @@ def links_of(path: str | None) -> int | None:
     return int(match[1]) if match else int(path.upper() == _XGMI)
 
 
+@lru_cache(maxsize=1024)
 def _is_known(path: str) -> bool:
     return path.upper() in _PATHS or _NVLINK.fullmatch(path) is not None
 

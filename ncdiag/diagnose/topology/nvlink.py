@@ -19,7 +19,8 @@ _TARGET = "nvlink_target_contradiction"
 
 def check_links(machine: Machine) -> Iterator[TopologyFinding]:
     """Yield what is wrong with the links between GPUs."""
-    lopsided = _lopsided(machine)
+    counts = _counts(machine)
+    lopsided = _lopsided(machine, counts)
     for a, b, there, back in lopsided:
         fewer, more = ((a, b), (b, a))[there > back]
         yield degraded(
@@ -30,7 +31,7 @@ def check_links(machine: Machine) -> Iterator[TopologyFinding]:
         )
     named = {gpu.pci for pair in lopsided for gpu in pair[:2]}
     for like in by(_with_element(machine), lambda gpu: _kind(machine, gpu)).values():
-        yield from _missing(machine, like, named)
+        yield from _missing(machine, like, named, counts)
         yield from _impossible(machine, like)
     yield from _contradictions(machine)
 
@@ -51,7 +52,9 @@ def _kind(machine: Machine, gpu: Gpu) -> tuple[object, ...]:
     return gpu.sm, gpu.gcn, device.vendor, device.device, gpu.mlopart is None
 
 
-def _missing(machine: Machine, like: Sequence[Gpu], named: set[int]) -> Iterator[TopologyFinding]:
+def _missing(
+    machine: Machine, like: Sequence[Gpu], named: set[int], counts: Counter[tuple[int, int]]
+) -> Iterator[TopologyFinding]:
     totals = [(gpu, known) for gpu in like if (known := total(gpu)) is not None]
     result = below_the_usual(totals)
     if result is None:
@@ -70,12 +73,14 @@ def _missing(machine: Machine, like: Sequence[Gpu], named: set[int]) -> Iterator
             against = f"{against}; only C2C is left"
         yield make(_MISSING, machine.gpu_where(gpu), f"{seen}; {against}")
     if not result.odd:
-        yield from _unclear(machine, like, named)
+        yield from _unclear(machine, like, named, counts)
 
 
-def _unclear(machine: Machine, like: Sequence[Gpu], named: set[int]) -> Iterator[TopologyFinding]:
+def _unclear(
+    machine: Machine, like: Sequence[Gpu], named: set[int], counts: Counter[tuple[int, int]]
+) -> Iterator[TopologyFinding]:
     """Yield what can be said where no majority of GPUs agrees: an odd pair, or that they differ."""
-    result = below_the_usual(_pair_counts(machine, like))
+    result = below_the_usual(_pair_counts(like, counts))
     if result is not None and result.odd and result.usual:
         for (a, b), count in result.odd:
             if not {a.pci, b.pci} <= named:
@@ -101,10 +106,11 @@ def _unclear(machine: Machine, like: Sequence[Gpu], named: set[int]) -> Iterator
     )
 
 
-def _pair_counts(machine: Machine, like: Sequence[Gpu]) -> list[tuple[tuple[Gpu, Gpu], float]]:
+def _pair_counts(
+    like: Sequence[Gpu], counts: Counter[tuple[int, int]]
+) -> list[tuple[tuple[Gpu, Gpu], float]]:
     if len(like) > _MOST_PAIRED:
         return []
-    counts = _counts(machine)
     pairs = [(a, b) for at, a in enumerate(like) for b in like[at + 1 :]]
     return [((a, b), counts[a.pci, b.pci]) for a, b in pairs]
 
@@ -151,11 +157,12 @@ def _counts(machine: Machine) -> Counter[tuple[int, int]]:
     return counts
 
 
-def _lopsided(machine: Machine) -> list[tuple[Gpu, Gpu, int, int]]:
+def _lopsided(
+    machine: Machine, counts: Counter[tuple[int, int]]
+) -> list[tuple[Gpu, Gpu, int, int]]:
     gpus = {gpu.pci: gpu for gpu in machine.topology.gpus if gpu.has_element}
     unsure = {gpu.pci for gpu in machine.topology.gpus if total(gpu) is None}
     unique = set(_by_busid(machine).values())
-    counts = _counts(machine)
     pairs = {(min(pair), max(pair)) for pair in counts}
     return [
         (gpus[a], gpus[b], counts[a, b], counts[b, a])
@@ -218,13 +225,14 @@ def _contradictions(machine: Machine) -> Iterator[TopologyFinding]:
                 called_switch.append((gpu, link.target or ""))
             elif found is None and _should_be_here(link):
                 nowhere.append((gpu, link.target or ""))
-    few = len({gpu.pci for gpu, _ in called_switch}) * ONE_ODD_OF <= len(gpus)
+    wrong = len({gpu.pci for gpu, _ in called_switch})
+    few = wrong * ONE_ODD_OF <= len(gpus)
     for gpu, target in called_switch if few else called_switch[:1]:
         yield (degraded if few else info)(
             _TARGET,
             machine.gpu_where(gpu),
             f"{machine.gpu_label(gpu)} states a switch (class 0x068000) at {target}, where a GPU "
-            f"is; so do {len({gpu.pci for gpu, _ in called_switch})} of {len(gpus)} GPUs",
+            f"is; so do {wrong} of {len(gpus)} GPUs",
         )
     if nowhere:
         gpu, target = nowhere[0]

@@ -122,8 +122,8 @@ def _lower(
     result = below_the_usual(known)
     if result is None:
         return
+    others = {other.port_gbit_per_s for other, seen in known if seen >= result.usual}
     for end, value in result.odd:
-        others = [other for other, seen in known if seen >= result.usual]
         text = (
             f"{end.label} is at {write(value)}; {result.agree} of the {result.total} "
             f"{_kind_of(end)} like it are at {write(result.usual)}"
@@ -146,12 +146,9 @@ def _lower(
         )
 
 
-def _of_another_use(end: _Endpoint, others: Sequence[_Endpoint]) -> bool:
+def _of_another_use(end: _Endpoint, others: set[float | None]) -> bool:
     """Whether the ports' speed tells that a card of the same model serves something else."""
-    speed = end.port_gbit_per_s
-    return speed is not None and all(
-        other.port_gbit_per_s is not None and other.port_gbit_per_s != speed for other in others
-    )
+    return end.port_gbit_per_s is not None and not {None, end.port_gbit_per_s} & others
 
 
 def _kind_of(end: _Endpoint) -> str:
