@@ -18,6 +18,7 @@ from servers import (
 )
 
 from ncdiag.diagnose.topology.check import check
+from ncdiag.diagnose.topology.classes import BY_NAME
 from ncdiag.model.topology import NcclTopology
 
 SERVERS = st.builds(
@@ -78,7 +79,8 @@ def test_bus_numbers_do_not_matter(made: NcclTopology, seed: int) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(_with_faults())
-def test_every_finding_says_where_and_what(made: NcclTopology) -> None:
+def test_every_finding_is_of_the_table_and_says_where_and_what(made: NcclTopology) -> None:
     for finding in check(made):
         assert finding.where
+        assert finding.severity in BY_NAME[finding.name].severities
         assert len(finding.explanation) > len(finding.where)

@@ -134,7 +134,9 @@ def _kinds(machine: Machine, ports: Sequence[Adapter]) -> tuple[tuple[str, float
 def _gaps(machine: Machine) -> Iterator[TopologyFinding]:
     """Yield GPUs that the numbering lets expect."""
     known = {device.busid for device in machine.topology.pci}
-    for gpus in by(machine.topology.gpus, lambda gpu: machine.host(machine.cpu(gpu))).values():
+    hosts = by(machine.topology.gpus, lambda gpu: machine.host(machine.cpu(gpu)))
+    for host, gpus in hosts.items():
+        of_host = f" of host {host}" if len(hosts) > 1 else ""
         indexes = {gpu.index for gpu in gpus if gpu.index is not None}
         ranks = {gpu.rank for gpu in gpus if gpu.rank is not None}
         lacking = _gap(indexes)
@@ -150,7 +152,7 @@ def _gaps(machine: Machine) -> Iterator[TopologyFinding]:
             f"{len(gpus)} GPUs from {min(indexes or ranks)} to {max(indexes or ranks)}"
             f"{_leading_there(known, gpus)}"
         )
-        where = f"GPU {missing[0]}" if lacking else f"rank {missing[0]}"
+        where = f"{'GPU' if lacking else 'rank'} {missing[0]}{of_host}"
         if lacking and (unranked or not ranks):
             yield degraded(_GPU_MISSING, where, text)
         else:
