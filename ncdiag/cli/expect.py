@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ncdiag.cli import console, options
+from ncdiag.cli.commands import MARKUP
 from ncdiag.expect.traffic import Algorithm, Collective
 from ncdiag.model.errors import ExitCode, NcdiagError, UsageError
 from ncdiag.model.text import visible
@@ -24,7 +25,8 @@ _OUTPUT = "Output"
 
 app = typer.Typer(
     name="expect",
-    rich_markup_mode="markdown",  # rich's own markup would swallow gpu[001-008]
+    add_completion=False,
+    rich_markup_mode=MARKUP,
     no_args_is_help=False,
     help="Derive the bandwidth that a path or a collective should reach.",
 )

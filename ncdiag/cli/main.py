@@ -18,13 +18,7 @@ from typer.main import get_command
 
 import ncdiag
 from ncdiag.cli import interrupts
-from ncdiag.cli.doctor import doctor
-from ncdiag.cli.env import app as env
-from ncdiag.cli.expect import app as expect
-from ncdiag.cli.parse_log import parse_log
-from ncdiag.cli.report import report
-from ncdiag.cli.sweep import sweep
-from ncdiag.cli.topo import app as topo
+from ncdiag.cli.commands import MARKUP, Lazy, lazy_group
 from ncdiag.model.errors import ExitCode, NcdiagError
 from ncdiag.model.text import visible
 
@@ -32,10 +26,21 @@ DEBUG_VARIABLE = "NCDIAG_DEBUG"
 # Of a message that quotes half a file, the beginning says what is wrong and the end how to cure it.
 _HEAD_CHARS, _TAIL_CHARS = 700, 300
 
+COMMANDS = {
+    "sweep": Lazy("ncdiag.cli.sweep", "sweep"),
+    "report": Lazy("ncdiag.cli.report", "report"),
+    "parse-log": Lazy("ncdiag.cli.parse_log", "parse_log"),
+    "topo": Lazy("ncdiag.cli.topo", "app"),
+    "expect": Lazy("ncdiag.cli.expect", "app"),
+    "env": Lazy("ncdiag.cli.env", "app"),
+    "doctor": Lazy("ncdiag.cli.doctor", "doctor"),
+}
+
 app = typer.Typer(
     name="ncdiag",
+    cls=lazy_group(COMMANDS),
     add_completion=False,
-    rich_markup_mode="markdown",  # rich's own markup would swallow gpu[001-008]
+    rich_markup_mode=MARKUP,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 nothing is wrong, 1 something is wrong, 2 used wrongly, "
     "3 it could not be decided, 130 interrupted.",
@@ -59,15 +64,6 @@ def ncdiag_command(
     ] = False,
 ) -> None:
     """Find bad network links and hosts in GPU clusters, and say why a job failed."""
-
-
-app.command()(sweep)
-app.command()(report)
-app.command()(parse_log)
-app.command()(doctor)
-app.add_typer(topo)
-app.add_typer(expect)
-app.add_typer(env)
 
 
 def main() -> NoReturn:

@@ -2,7 +2,7 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,17 +11,21 @@ from typer.main import get_command
 
 import ncdiag
 from ncdiag.cli import main, options
+from ncdiag.cli.commands import Lazy
 from ncdiag.model.errors import ExitCode, UndecidedError, UsageError
 
 AddCommand = Callable[[Callable[..., object]], None]
 
 
 @pytest.fixture
-def add_command() -> Iterator[AddCommand]:
+def add_command(monkeypatch: pytest.MonkeyPatch) -> AddCommand:
     """Adds a command called ``try`` for one test."""
-    before = list(main.app.registered_commands)
-    yield lambda function: main.app.command("try")(function) and None
-    main.app.registered_commands[:] = before
+
+    def try_command(function: Callable[..., object]) -> None:
+        monkeypatch.setattr(sys.modules[__name__], "tried", function, raising=False)
+        monkeypatch.setitem(main.COMMANDS, "try", Lazy(__name__, "tried"))
+
+    return try_command
 
 
 def commands() -> dict[str, object]:
