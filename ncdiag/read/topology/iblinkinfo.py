@@ -35,7 +35,7 @@ _LINK = re.compile(
 _MAX_LINK_CHARS = 200
 _PEER = re.compile(rf'(?:{_GUID}\s+)?(\d{{1,9}})\s+(\d{{1,9}})\[[^\]]*\]\s*"(.*)"\s*(.*)')
 _NO_PEER = re.compile(r'\[[^\]]*\]\s*""\s*(.*)')
-_RECOGNISED = re.compile(r"==\([^()/\n]{0,200}/[^()\n]{0,200}\)[^=\n]{0,200}==>")
+_RECOGNISED = re.compile(r"\d\[[ \d]{0,8}\][ \t]*==\(")
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class _Block:
 
 
 def recognises(text: str) -> bool:
-    """Whether there is an arrow with the state of a link in ``text``."""
+    """Whether ``text`` has the beginning of an arrow, after a port, that holds a link's state."""
     return _RECOGNISED.search(text) is not None
 
 

@@ -61,7 +61,8 @@ def read(text: str) -> SlurmTopology:
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines with their numbers, continued ones joined, without comments and empty ones."""
     kept, begin = "", 0
-    for number, raw in enumerate(text.split("\n"), start=1):
+    raws = text.rstrip("\n").split("\n")
+    for number, raw in enumerate(raws, start=1):
         line = raw.partition("#")[0].rstrip()
         begin = begin if kept else number
         if line.endswith("\\") and len(kept) < _MAX_LINE_CHARS:
