@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ncdiag.diagnose.topology.check import check
 from ncdiag.model.cables import cables
 from ncdiag.model.topology import (
     IbFabric,
@@ -320,7 +321,9 @@ PIECES = sorted({line for text in ALL.values() for line in text.split("\n")})
 def test_any_lines_in_any_order_are_read_or_refused(lines: list[str]) -> None:
     outcome: object
     try:
-        outcome = read_topology("\n".join(lines).encode("utf-8", "surrogatepass")).kind
+        read = read_topology("\n".join(lines).encode("utf-8", "surrogatepass"))
+        check(read)
+        outcome = read.kind
     except (NotATopologyError, TruncatedTopologyError) as error:
         outcome = str(error)
     assert isinstance(outcome, TopologyKind) or "\n" not in str(outcome)

@@ -216,7 +216,7 @@ PIECES = sorted({line for text in ALL.values() for line in text.split("\n")})
 def test_any_lines_in_any_order_are_read_or_refused(lines: list[str]) -> None:
     outcome: object
     try:
-        outcome = read_topology("\n".join(lines).encode("utf-8", "surrogatepass"))
+        outcome = check(read_topology("\n".join(lines).encode("utf-8", "surrogatepass")))
     except (NotATopologyError, TruncatedTopologyError) as error:
         outcome = str(error)
     assert not isinstance(outcome, str) or "\n" not in outcome

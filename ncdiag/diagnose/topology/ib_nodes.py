@@ -7,7 +7,7 @@ from statistics import median
 
 from ncdiag.diagnose.topology.findings import degraded, info
 from ncdiag.diagnose.topology.ib_names import NodeNames
-from ncdiag.diagnose.topology.peers import LEAST_ALIKE, grouped
+from ncdiag.diagnose.topology.peers import LEAST_ALIKE
 from ncdiag.model.cables import Cable
 from ncdiag.model.topology import IbFabric, IbNode, IbNodeKind, TopologyFinding
 from ncdiag.read.topology.ib_descriptions import host_adapter, is_aggregation_node
@@ -43,10 +43,11 @@ def uneven_uplinks(links: Sequence[Cable], names: NodeNames) -> Iterator[Topolog
     leaves = _leaves(links)
     if len(leaves) < 2:
         return
-    usual = Counter(uplinks for _, uplinks, _ in leaves).most_common(1)[0][0]
+    counts = Counter(uplinks for _, uplinks, _ in leaves)
+    usual = counts.most_common(1)[0][0]
     per_host = median(uplinks / hosts for _, uplinks, hosts in leaves)
     for leaf, uplinks, hosts in leaves:
-        more = sum(other > uplinks for _, other, _ in leaves)
+        more = _above(counts, uplinks)
         others = len(leaves) - 1
         if uplinks >= usual or more < _MOST_LEAVES * others:
             continue
@@ -79,16 +80,19 @@ def _leaves(links: Sequence[Cable]) -> list[tuple[IbNode, int, int]]:
 
 def missing_adapters(fabric: IbFabric) -> Iterator[TopologyFinding]:
     """Hosts with fewer adapters in the fabric than nearly all of the hosts."""
-    counts, unnamed = _adapters(fabric)
-    alike = grouped((host, _DIGITS.sub("#", host)) for host in counts)
-    for host, count in counts.items():
-        others = len(counts) - 1
-        more = sum(other > count for other in counts.values())
+    hosts, unnamed = _adapters(fabric)
+    all_counts = Counter(hosts.values())
+    kin_counts: dict[str, Counter[int]] = defaultdict(Counter)
+    for host, count in hosts.items():
+        kin_counts[_kind_of(host)][count] += 1
+    usual = max(all_counts, key=lambda count: all_counts[count], default=0)
+    for host, count in hosts.items():
+        others, more = len(hosts) - 1, _above(all_counts, count)
         if others < LEAST_ALIKE or more < _MOST_HOSTS * others:
             continue
-        usual = Counter(counts.values()).most_common(1)[0][0]
-        kin = [counts[one] for one in alike[_DIGITS.sub("#", host)] if one != host]
-        sure = len(kin) >= LEAST_ALIKE and sum(one > count for one in kin) >= _MOST_HOSTS * len(kin)
+        kin = kin_counts[_kind_of(host)]
+        like = kin.total() - 1
+        sure = like >= LEAST_ALIKE and _above(kin, count) >= _MOST_HOSTS * like
         text = (
             f"{host} has {count} adapters in the fabric; {more} of {others} other hosts have more, "
             f"most of them {usual}"
@@ -97,6 +101,16 @@ def missing_adapters(fabric: IbFabric) -> Iterator[TopologyFinding]:
             text += f"; {unnamed} adapters name no host, and may be its own"
         report = degraded if sure and not unnamed else info
         yield report("ib_host_hca_missing", host, text)
+
+
+def _above(counts: Counter[int], figure: int) -> int:
+    """How many have more than ``figure``."""
+    return sum(many for other, many in counts.items() if other > figure)
+
+
+def _kind_of(host: str) -> str:
+    """What the names of hosts of one kind have in common: all but the numbers."""
+    return _DIGITS.sub("#", host)
 
 
 def _adapters(fabric: IbFabric) -> tuple[dict[str, int], int]:

@@ -78,7 +78,7 @@ def _rows(text: str) -> Iterator[PortRow]:
             if block is not None:
                 block.rows += 1
             yield row
-        elif (match := _HEADER.fullmatch(line)) is not None:
+        elif line.endswith(":") and (match := _HEADER.fullmatch(line)) is not None:
             guid = match[2].lower().rjust(16, "0") if match[2] else None
             block = _Block(guid or place, _KINDS[match[1].lower()], guid, match[3].strip())
         elif last and line:
