@@ -9,7 +9,7 @@ import pytest
 
 from ncdiag.model.errors import UndecidedError
 from ncdiag.model.verdict import SweepReport
-from ncdiag.report import write_all
+from ncdiag.report.write import write_all
 
 MakeReport = Callable[..., SweepReport]
 

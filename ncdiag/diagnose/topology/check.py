@@ -2,11 +2,6 @@
 
 from collections.abc import Iterable
 
-from ncdiag.diagnose.topology.graph import check_graphs
-from ncdiag.diagnose.topology.infiniband import check_fabric, check_ports
-from ncdiag.diagnose.topology.matrix import check_matrix
-from ncdiag.diagnose.topology.nccl import check_nccl
-from ncdiag.diagnose.topology.slurm import check_slurm
 from ncdiag.model.topology import (
     GpuMatrix,
     IbFabric,
@@ -33,16 +28,29 @@ def check(topology: Topology) -> tuple[TopologyFinding, ...]:
 
 
 def _rules(topology: Topology) -> Iterable[TopologyFinding]:
+    """What the rules of its kind find; those of the other kinds are not imported."""
     match topology:
         case NcclTopology():
+            from ncdiag.diagnose.topology.nccl import check_nccl
+
             return check_nccl(topology)
         case NcclGraphs():
+            from ncdiag.diagnose.topology.graph import check_graphs
+
             return check_graphs(topology)
         case GpuMatrix():
+            from ncdiag.diagnose.topology.matrix import check_matrix
+
             return check_matrix(topology)
         case IbFabric():
+            from ncdiag.diagnose.topology.infiniband import check_fabric
+
             return check_fabric(topology)
         case IbPorts():
+            from ncdiag.diagnose.topology.infiniband import check_ports
+
             return check_ports(topology)
         case SlurmTopology():
+            from ncdiag.diagnose.topology.slurm import check_slurm
+
             return check_slurm(topology)

@@ -10,8 +10,6 @@ from ncdiag.model.topology import (
 from ncdiag.read.topology.text import integer, number
 from ncdiag.read.topology.xml_elements import Element
 
-ROOT = "graphs"
-
 # NCCL_TOPO_PATTERN_* (src/include/graph.h).
 _PATTERNS = {
     "1": "balanced_tree",

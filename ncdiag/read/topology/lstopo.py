@@ -15,8 +15,6 @@ from ncdiag.read.topology.nccl_xml import GPU_CLASSES, NETWORK_CLASS, bounded
 from ncdiag.read.topology.text import bus_id, integer
 from ncdiag.read.topology.xml_elements import Element
 
-ROOT = "topology"
-
 # Display controllers of management processors: ASPEED and Matrox (PCI ID repository).
 _CONSOLE_VENDORS = {0x1A03, 0x102B}
 # hwloc_obj_osdev_type_t (hwloc.h); hwloc 3 writes names in place of numbers.

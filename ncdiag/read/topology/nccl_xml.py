@@ -17,8 +17,6 @@ from ncdiag.model.topology import (
 from ncdiag.read.topology.text import bus_id, integer, number
 from ncdiag.read.topology.xml_elements import Element
 
-ROOT = "system"
-
 # PCI base classes (PCI Code and ID Assignment): network 02, display 03; AMD's later accelerators
 # are 12, processing accelerators.
 NETWORK_CLASS = 0x02

@@ -1,51 +1,43 @@
 """Reads any topology dump: what kind it is follows from what is in it, not from a file's name."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, Protocol
 
 from ncdiag.model.topology import NcclGraphs, NcclTopology, NotATopologyError, Topology
-from ncdiag.read.topology import (
-    gpu_matrix,
-    graph_xml,
-    iblinkinfo,
-    ibnetdiscover,
-    ibnetdiscover_ports,
-    ibstat,
-    ibstatus,
-    lstopo,
-    nccl_xml,
-    slurm_conf,
-    slurm_yaml,
-    xml_elements,
-)
+from ncdiag.read.topology import xml_elements
 from ncdiag.read.topology.text import decode
 
 
-@dataclass(frozen=True, slots=True)
-class TextFormat:
-    """A format of lines: whether a text is of it, or the beginning of it, and its reader."""
+class XmlFormat(Protocol):
+    """A module for one format of XML."""
 
-    recognises: Callable[[str], bool]
-    read: Callable[[str], Topology]
+    def read(self, root: xml_elements.Element, /) -> NcclTopology | NcclGraphs:
+        """Return what is below the root."""
 
 
-# XML by the name of its root.
-_XML_FORMATS: dict[str, Callable[[xml_elements.Element], NcclTopology | NcclGraphs]] = {
-    nccl_xml.ROOT: nccl_xml.read,
-    graph_xml.ROOT: graph_xml.read,
-    lstopo.ROOT: lstopo.read,
-}
+class TextFormat(Protocol):
+    """A module for one format of lines."""
+
+    def recognises(self, text: str, /) -> bool:
+        """Whether the text is of this format, or the beginning of it."""
+
+    def read(self, text: str, /) -> Topology:
+        """Return what the text holds."""
+
+
+# The modules beside this one, imported when their turn comes; of XML by the name of its root.
+_XML_FORMATS: Final = {"system": "nccl_xml", "graphs": "graph_xml", "topology": "lstopo"}
 
 # Asked in this order: the first that recognises the text reads it.
-_TEXT_FORMATS = (
-    TextFormat(gpu_matrix.recognises, gpu_matrix.read),
-    TextFormat(iblinkinfo.recognises, iblinkinfo.read),
-    TextFormat(ibnetdiscover_ports.recognises, ibnetdiscover_ports.read),
-    TextFormat(ibnetdiscover.recognises, ibnetdiscover.read),
-    TextFormat(ibstat.recognises, ibstat.read),
-    TextFormat(ibstatus.recognises, ibstatus.read),
-    TextFormat(slurm_conf.recognises, slurm_conf.read),
-    TextFormat(slurm_yaml.recognises, slurm_yaml.read),
+_TEXT_FORMATS: Final = (
+    "gpu_matrix",
+    "iblinkinfo",
+    "ibnetdiscover_ports",
+    "ibnetdiscover",
+    "ibstat",
+    "ibstatus",
+    "slurm_conf",
+    "slurm_yaml",
 )
 
 _KNOWN = (
@@ -66,8 +58,14 @@ def read_topology(data: bytes) -> Topology:
     xml = xml_elements.beginning(text, _XML_FORMATS)
     if xml is not None:
         root = xml_elements.parse(xml, _XML_FORMATS)
-        return _XML_FORMATS[root.name](root)
-    for one in _TEXT_FORMATS:
-        if one.recognises(text):
-            return one.read(text)
+        xml_format: XmlFormat = _module(_XML_FORMATS[root.name])
+        return xml_format.read(root)
+    for name in _TEXT_FORMATS:
+        text_format: TextFormat = _module(name)
+        if text_format.recognises(text):
+            return text_format.read(text)
     raise NotATopologyError(f"no topology dump that is known: {_KNOWN}")
+
+
+def _module(name: str) -> Any:
+    return import_module(f"{__package__}.{name}")
