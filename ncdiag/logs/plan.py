@@ -35,7 +35,7 @@ class Input:
 
 def inputs_of(found: Sequence[Source], max_bytes: int) -> list[Input]:
     """How to read each source, every line of it if all of them together are small."""
-    inputs = [_input(source, max_bytes) for source in found]
+    inputs = [_input(source, max_bytes, len(found)) for source in found]
     left = CAREFUL_BYTES - sum(source.size or 0 for source in found)
     for one in inputs if left >= 0 else ():
         left -= _more_text(one, left)
@@ -46,8 +46,15 @@ def inputs_of(found: Sequence[Source], max_bytes: int) -> list[Input]:
     return inputs
 
 
-def _input(source: Source, max_bytes: int) -> Input:
-    job = Job(source.path, source.name, every_line=False, max_bytes=max_bytes, size=source.size)
+def _input(source: Source, max_bytes: int, among: int) -> Input:
+    job = Job(
+        source.path,
+        source.name,
+        every_line=False,
+        max_bytes=max_bytes,
+        size=source.size,
+        among=among,
+    )
     one = Input(job, error=source.error)
     if source.error is None and source.size is None:
         try:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from ncdiag.logs.decompress import DamagedError
 from ncdiag.logs.opening import Careful, Descriptor, Opened, Peeked, opened
 from ncdiag.model.log import InputSummary, LogEvidence
-from ncdiag.read.blocks import blocks
+from ncdiag.read.blocks import BLOCK_BYTES, blocks
+from ncdiag.read.depth import depth
 from ncdiag.read.dialects import document
 from ncdiag.read.document import HEAD_BYTES, Document
 from ncdiag.read.log_reader import LogReader
@@ -17,10 +18,12 @@ from ncdiag.read.selection import Selection
 # A document is read as a whole; no dump of a rank and no report is larger.
 MAX_DOCUMENT_BYTES = 256 << 20
 _CHUNK = 1 << 20
+# By which a buffer is larger than a small input on disk, for what it is when unpacked.
+_SPARE_BYTES = 1 << 20
 
 
 class Job(NamedTuple):
-    """An input to read, or its bytes from ``start`` to ``stop``."""
+    """An input to read, ``among`` so many, or its bytes from ``start`` to ``stop``."""
 
     path: str
     name: str
@@ -29,6 +32,7 @@ class Job(NamedTuple):
     size: int | None = None
     start: int = 0
     stop: int | None = None
+    among: int = 1
 
 
 def read_input(
@@ -84,9 +88,11 @@ def _read_stream(
         size=length,
         begins=not job.start,
         ends=job.stop is None or job.stop == job.size,
+        depth=depth(job.among),
     )
     before = 0
-    for block in blocks(reading):
+    room = BLOCK_BYTES if length is None else min(BLOCK_BYTES, length + _SPARE_BYTES)
+    for block in blocks(reading, room):
         selection.read(block)
         if told and done() != before:
             told(done() - before)

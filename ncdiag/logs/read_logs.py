@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ncdiag.logs.plan import Input, batches_of, inputs_of
 from ncdiag.logs.read_input import Job, read_input
 from ncdiag.logs.sources import sources
-from ncdiag.logs.workers import Crew, Told, read_batch
+from ncdiag.logs.workers import Crew, Told, read_batch, seldom_collecting
 from ncdiag.model.log import InputSummary, LogEvidence
 from ncdiag.read.merge import EvidenceSum
 
@@ -37,10 +37,11 @@ def read_logs(
     if total < _ALONE_BYTES:
         processes = 1
     batches = batches_of(inputs, processes)
-    if processes == 1 or len(batches) == 1:
-        return _joined(inputs, batches, (read_batch(batch, told) for batch in batches), told)
-    with Crew(batches, processes, told) as crew:
-        return _joined(inputs, batches, crew.results(), told)
+    with seldom_collecting():
+        if processes == 1 or len(batches) == 1:
+            return _joined(inputs, batches, (read_batch(batch, told) for batch in batches), told)
+        with Crew(batches, processes, told) as crew:
+            return _joined(inputs, batches, crew.results(), told)
 
 
 def _joined(

@@ -1,10 +1,12 @@
 """A few processes that read inputs side by side and end with the one that started them."""
 
 import contextlib
+import gc
 import multiprocessing
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext
 from multiprocessing.process import BaseProcess
@@ -18,6 +20,8 @@ from ncdiag.read.merge import EvidenceSum
 Batch = Sequence[Job]
 Told = Callable[[int], None]
 _END_S = 5.0
+# Objects made since the last look for cycles.
+_COLLECTED_AFTER = 50_000
 
 
 def read_batch(batch: Batch, told: Told) -> LogEvidence:
@@ -28,6 +32,19 @@ def read_batch(batch: Batch, told: Told) -> LogEvidence:
     for job in batch:
         together.add(read_input(job, told))
     return together.result()
+
+
+@contextmanager
+def seldom_collecting() -> Iterator[None]:
+    """Look for unreachable cycles seldom: evidence holds none, and lives until the end."""
+    thresholds = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
 
 
 class Crew:
@@ -68,7 +85,6 @@ class Crew:
         start = "fork" if threading.active_count() == 1 else "spawn"
         context = cast(SpawnContext, multiprocessing.get_context(start))
         here, there = context.Pipe()
-        # A copy of this end would keep the others waiting should this process be killed.
         inherited = [here, *self._busy] if start == "fork" else []
         process = context.Process(target=work, args=(there, inherited), daemon=True)
         process.start()
@@ -103,26 +119,25 @@ class Crew:
             self._dismiss(connection)
 
     def _dismiss(self, connection: Connection) -> None:
-        """Let a process go; that its pipe closes does not show while another holds a copy."""
+        """Let a process go: it ends when its pipe closes."""
         process, _ = self._busy.pop(connection)
-        with contextlib.suppress(OSError):
-            connection.send(())
         connection.close()
         process.join(_END_S)
 
 
 def work(connection: Connection, inherited: Sequence[Connection] = ()) -> None:
-    """What each process does: read batches until none comes, or nobody is there to send one.
+    """What each process does: read batches until nobody is there to send one.
 
-    ``inherited`` are ends of pipes that belong to the one that started it.
+    ``inherited`` are ends of pipes that belong to the one that started it: while a copy is open,
+    it does not show that the pipe was closed.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that started it ends it
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for other in inherited:
         other.close()
-    with contextlib.suppress(EOFError, OSError):
-        while batch := connection.recv():
-            connection.send(read_batch(batch, connection.send))
+    with seldom_collecting(), contextlib.suppress(EOFError, OSError):
+        while True:
+            connection.send(read_batch(connection.recv(), connection.send))
 
 
 def _lost(batch: Batch, code: int | None) -> LogEvidence:

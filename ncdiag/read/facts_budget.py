@@ -1,28 +1,24 @@
 """When lines that only state facts are worth reading."""
 
-# A look is over after this many lines, and some more for each host that came up meanwhile, or in
-# a stretch that taught too little.
-_LOOK_LINES = 4_000
-_LINES_A_HOST = 8
-# A job begins where its log begins: a later piece has less to tell.
-_LATER_LOOK_LINES = 500
-_LATER_LINES_A_HOST = 1
+# A host that comes up during a look prolongs it by this part of its lines.
+_HOST_PART = 500
+# A look is over after a stretch that taught too little.
 _STRETCH_LINES = 4_000
 _WORTHWHILE = 0.1
-# After a communicator's start the reader looks again, for this many lines at first.
-_AGAIN_LINES = 4_000
 
 
 class FactsBudget:
     """Decides from what was learned lately whether to go on looking for facts.
 
     Jobs state the facts of a process where it starts and repeat them with every communicator:
-    reading them all would cost more than everything else together.
+    reading them all would cost more than everything else together. A look is over after ``lines``,
+    and one that a communicator's start begins after ``again``.
     """
 
-    def __init__(self, *, begins: bool = True) -> None:
-        self._left = _LOOK_LINES if begins else _LATER_LOOK_LINES
-        self._lines_a_host = _LINES_A_HOST if begins else _LATER_LINES_A_HOST
+    def __init__(self, lines: int, again: int) -> None:
+        self._left = lines
+        self._lines_a_host = lines // _HOST_PART
+        self._again = again
         self._lines = 0
         self._learned = 0
         self._hosts = 0
@@ -49,4 +45,4 @@ class FactsBudget:
     def renew(self) -> None:
         """Look again: a communicator started."""
         if self._left <= 0:
-            self._left = _AGAIN_LINES
+            self._left = self._again

@@ -36,13 +36,10 @@ class LogReader:
         self._path = path
         self._peeler = Peeler(path)
         self._readers = line_readers()
-        self._wanted: dict[bytes, list[LineReader]] = {}
-        for reader in self._readers:
-            for needle in reader.needles | reader.facts:
-                self._wanted.setdefault(needle, []).append(reader)
+        self._wanted = [reader.needles | reader.facts for reader in self._readers]
         always = (reader.needles - reader.facts for reader in self._readers)
         self.needles = frozenset[bytes]().union(*always)
-        self.facts = frozenset(self._wanted) - self.needles
+        self.facts = frozenset[bytes]().union(*self._wanted) - self.needles
         self.open = False
         self.starts = 0
         self._brief = brief
@@ -172,8 +169,8 @@ class LogReader:
             self.starts += 1
         plan = self._plans.get(hits)
         if plan is None:
-            wanted = [reader for hit in hits for reader in self._wanted.get(hit, ())]
-            plan = [reader for reader in self._readers if reader in wanted]
+            asked = zip(self._readers, self._wanted, strict=True)
+            plan = [reader for reader, wanted in asked if not wanted.isdisjoint(hits)]
             if len(self._plans) < _MOST_PLANS:
                 self._plans[hits] = plan
         if self._open:
@@ -218,4 +215,4 @@ class LogReader:
         if plain and line.text[-_TAIL:].encode(errors="replace") in raw:
             return hits
         text = line.text.encode(errors="replace")
-        return tuple(needle for needle in self._wanted if needle in text)
+        return tuple(needle for needle in self.needles | self.facts if needle in text)

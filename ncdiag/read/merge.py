@@ -21,11 +21,15 @@ from ncdiag.read.nccl_tests.join import continue_benchmark
 
 MAX_PROCESSES = 200_000
 _MAX_COMMUNICATORS = 4_096
+# In all processes together, some 600 bytes each.
+_MAX_ALL_COMMUNICATORS = 100_000
 _MAX_NAMES = 1_024
 # Of two pieces the later one's word counts for these.
 _LATEST = frozenset({"last", "last_call", "chain", "chain_place"})
 
 
+# By these two records are known to be of one process; communicators are joined by themselves.
+_IDENTITY = frozenset({"host", "pid", "communicators"})
 # Numbers that count lines; other numbers are what the lines say.
 _COUNTS = frozenset({"gdr_channels", "plain_channels", "api_calls"})
 
@@ -38,6 +42,7 @@ class EvidenceSum:
         self._events = EventLog()
         self._processes: dict[tuple[str, str, str], NcclProcess] = {}
         self._lines: dict[str, int] = {}
+        self._room = _MAX_ALL_COMMUNICATORS
 
     def add(self, evidence: LogEvidence, pieces: Iterable[str] = ()) -> None:
         """Add ``evidence``; of the inputs in ``pieces`` it may hold a later piece."""
@@ -96,24 +101,26 @@ class EvidenceSum:
         key = process.host, process.pid, path
         known = self._processes.get(key)
         if known is not None:
-            join_process(known, process)
+            before = len(known.communicators)
+            join_process(known, process, self._room)
+            self._room -= len(known.communicators) - before
         elif len(self._processes) < MAX_PROCESSES:
+            del process.communicators[max(self._room, 0) :]
+            self._room -= len(process.communicators)
             self._processes[key] = process
 
 
-def join_process(first: NcclProcess, second: NcclProcess) -> None:
-    """Add to ``first`` what the same process said later."""
+def join_process(first: NcclProcess, second: NcclProcess, room: int = _MAX_COMMUNICATORS) -> None:
+    """Add to ``first`` what the same process said later; ``room`` is for more communicators."""
+    most = min(_MAX_COMMUNICATORS, len(first.communicators) + room)
     _advance(first, second)
-    for name in _names(NcclProcess):
-        if name not in {"host", "pid", "communicators"}:
-            setattr(first, name, _joined(name, getattr(first, name), getattr(second, name)))
+    _join_values(first, second)
     living = {state.pointer: state for state in first.communicators}
     for state in second.communicators:
         known = living.get(state.pointer)
         if known is not None and _same(known, state):
-            for name in _names(CommunicatorState):
-                setattr(known, name, _joined(name, getattr(known, name), getattr(state, name)))
-        elif len(first.communicators) < _MAX_COMMUNICATORS:
+            _join_values(known, state)
+        elif len(first.communicators) < most:
             first.communicators.append(state)
         living[state.pointer] = state if known is None or not _same(known, state) else known
 
@@ -133,12 +140,22 @@ def _same(known: CommunicatorState, later: CommunicatorState) -> bool:
     return not (known.ended and (later.started or later.completed))
 
 
+def _join_values(first: Any, second: Any) -> None:
+    for name in _names(first.__class__):
+        later = getattr(second, name)
+        if name in _IDENTITY or later is None:
+            continue
+        known = getattr(first, name)
+        if known is None or known == NOBODY:
+            setattr(first, name, later)
+        elif later:
+            setattr(first, name, _joined(name, known, later))
+
+
 def _joined(name: str, first: Any, second: Any) -> Any:
     """One value out of two by what they are: counts add up, lists and tables gain what is new."""
-    if first is None or second is None or first == NOBODY:
-        return first if second is None else second
     if name in _LATEST:
-        return second or first
+        return second
     join = _JOINS.get(type(first))
     if join is not None:
         return join(first, second)
@@ -173,7 +190,8 @@ def _moved(value: Any, by: dict[str, int]) -> Any:
     """``value`` with every place in it moved down by the lines before its piece."""
     kind = type(value)
     if kind is Place:
-        return value._replace(line=value.line + by[value.path]) if value.path in by else value
+        path, line, time = value
+        return Place(path, line + by[path], time) if path in by else value
     if kind in _LEAVES:
         return value
     if isinstance(value, dict):

@@ -77,6 +77,12 @@ class Scanner:
         return tuple(needle for needle in self._needles if needle in line)
 
 
+@lru_cache(maxsize=8)
+def scanner(needles: frozenset[bytes], engine: str | None = None) -> Scanner:
+    """A scanner, prepared once a process: every input looks for the same few sets."""
+    return Scanner(needles, engine)
+
+
 def engine_name(asked: str | None = None) -> str:
     """The engine that runs: ``hyperscan`` or ``re``."""
     asked = asked or os.environ.get("NCDIAG_SCAN", "")
@@ -93,7 +99,7 @@ class _ByHyperscan:
     """One literal database for all needles; what is found is collected, then read."""
 
     def __init__(self, needles: Sequence[bytes]) -> None:
-        self._database = _database(tuple(needles))
+        self._database = _database(needles)
         self._scratch = hyperscan.Scratch(self._database)
 
     def __call__(self, block: bytearray, begin: int, stop: int) -> list[int]:
@@ -109,9 +115,7 @@ class _ByHyperscan:
         return events
 
 
-@lru_cache(maxsize=8)
-def _database(needles: tuple[bytes, ...]) -> Any:
-    """Compiled once a process: every input looks for the same few sets."""
+def _database(needles: Sequence[bytes]) -> Any:
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(
         expressions=needles,
@@ -128,7 +132,7 @@ class _ByRe:
 
     def __init__(self, needles: Sequence[bytes]) -> None:
         self._needles = needles
-        self._any = _alternation(tuple(needles))
+        self._any = _alternation(needles)
 
     def __call__(self, block: bytearray, begin: int, stop: int) -> list[int]:
         events: list[int] = []
@@ -147,8 +151,7 @@ class _ByRe:
         return events
 
 
-@lru_cache(maxsize=8)
-def _alternation(needles: tuple[bytes, ...]) -> re.Pattern[bytes]:
+def _alternation(needles: Sequence[bytes]) -> re.Pattern[bytes]:
     """Needles grouped by their first byte: fewer branches to try at each offset."""
     groups: dict[bytes, list[bytes]] = {}
     for needle in needles:

@@ -1,26 +1,25 @@
 """Which lines of an input its reader sees: all of a small one, those that matter of a large one."""
 
 from ncdiag.read.blocks import LINE_LIMIT, Block
+from ncdiag.read.depth import DEEPEST, Depth
 from ncdiag.read.facts_budget import FactsBudget
 from ncdiag.read.log_reader import LogReader
 from ncdiag.read.newlines import newlines
-from ncdiag.read.scan import Scanner
+from ncdiag.read.scan import Scanner, scanner
 
-# The ends of a large input are read whatever they contain.
-_EDGE_BYTES = 16 << 10
-# Calls of collectives are read where a job begins and where it ends, not the millions between.
-_FIRST_CALLS_BYTES = 2 << 20
-_LAST_CALLS_BYTES = 8 << 20
 _CALLS = frozenset({b": opCount ", b"[nranks=", b"NCCL CALL "})
-# How much is looked through before it is decided anew which needles are worth looking for.
-_SPAN_BYTES = 256 << 10
+# How much is looked through before it is decided anew which needles are worth looking for: a part
+# of the input within these limits.
+_SPAN_PART = 64
+_SHORTEST_SPAN_BYTES, _LONGEST_SPAN_BYTES = 8 << 10, 256 << 10
 
 
 class Selection:
     """Takes the blocks of one input, or of a piece of it, and gives its reader what it needs.
 
     ``every_line`` is for small inputs. ``size`` is the number of bytes to come where that is known.
-    ``begins`` and ``ends`` say whether the piece begins and ends the input.
+    ``begins`` and ``ends`` say whether the piece begins and ends the input, ``depth`` how much is
+    read beyond the lines that matter.
     """
 
     def __init__(
@@ -31,6 +30,7 @@ class Selection:
         size: int | None = None,
         begins: bool = True,
         ends: bool = True,
+        depth: Depth = DEEPEST,
         engine: str | None = None,
     ) -> None:
         self.bytes = 0
@@ -41,8 +41,12 @@ class Selection:
         self._size = size
         self._begins, self._ends = begins, ends
         self._engine = engine
-        self._budget = FactsBudget(begins=begins)
+        self._depth = depth
+        first_look = depth.facts_lines if begins else depth.later_facts_lines
+        self._budget = FactsBudget(first_look, depth.facts_lines)
         self._newlines = newlines(size)
+        part = _LONGEST_SPAN_BYTES if size is None else size // _SPAN_PART
+        self._span_bytes = max(_SHORTEST_SPAN_BYTES, min(part, _LONGEST_SPAN_BYTES))
         self._scanners: dict[tuple[bool, bool], Scanner] = {}
         # Of the block at hand: its bytes, and what is read whole before and after these offsets.
         self._buffer = bytearray()
@@ -51,13 +55,13 @@ class Selection:
     def read(self, block: Block) -> None:
         """Give the reader the lines of ``block`` that it needs, in order."""
         self._buffer, size, last = block
-        self._head = _EDGE_BYTES if self._begins and not self.bytes else 0
+        self._head = self._depth.edge_bytes if self._begins and not self.bytes else 0
         self._tail = size
         if last and self._ends:
-            self._tail = self._buffer.rfind(b"\n", 0, max(size - _EDGE_BYTES, 0)) + 1
+            self._tail = self._buffer.rfind(b"\n", 0, max(size - self._depth.edge_bytes, 0)) + 1
         start = 0
         while start < size:
-            stop = self._buffer.find(b"\n", min(start + _SPAN_BYTES, size), size) + 1 or size
+            stop = self._buffer.find(b"\n", min(start + self._span_bytes, size), size) + 1 or size
             self._span(start, stop)
             self.bytes += stop - start
             start = stop
@@ -69,45 +73,45 @@ class Selection:
         reader = self._reader
         free = self._every_line or position < self._head or stop > self._tail
         facts = self._every_line or self._budget.wanted
-        scanner = self._scanner(facts=facts)
+        finder = self._scanner(facts=facts)
         before = reader.learned, reader.starts
         taken = 0
         if not (free or reader.open):
-            position, taken = self._hurry(scanner, position, stop)
+            position, taken = self._hurry(finder, position, stop)
         if position < stop:
-            taken += self._walk(scanner, position, stop)
+            taken += self._walk(finder, position, stop)
         if facts:
             self._budget.spend(taken, reader.learned - before[0], reader.known_hosts)
         if reader.starts > before[1]:
             self._budget.renew()
 
-    def _walk(self, scanner: Scanner, position: int, stop: int) -> int:
+    def _walk(self, finder: Scanner, position: int, stop: int) -> int:
         """Give lines with needles, and what else is wanted; returns how many had needles."""
         buffer = self._buffer
         taken = 0
-        for start, end, found in scanner.lines(buffer, position, stop):
+        for start, end, found in finder.lines(buffer, position, stop):
             position = self._between(position, start)
             self.lines += self._newlines(buffer, position, start)
             taken += 1
-            self._take(start, end, scanner.names(found))
+            self._take(start, end, finder.names(found))
             self.lines += end < stop
             position = min(end + 1, stop)
         position = self._between(position, stop)
         self.lines += self._newlines(buffer, position, stop)
         return taken
 
-    def _hurry(self, scanner: Scanner, position: int, stop: int) -> tuple[int, int]:
+    def _hurry(self, finder: Scanner, position: int, stop: int) -> tuple[int, int]:
         """Give lines with needles only, and not those of a flood, until a reader is open.
 
         Returns how far that went, and how many lines were given.
         """
         buffer, reader = self._buffer, self._reader
         taken = 0
-        lines = scanner.lines(buffer, position, stop)
+        lines = finder.lines(buffer, position, stop)
         for start, end, found in reader.unmuted(buffer, lines):
             self.lines += self._newlines(buffer, position, start)
             taken += 1
-            self._take(start, end, scanner.names(found))
+            self._take(start, end, finder.names(found))
             self.lines += end < stop
             position = min(end + 1, stop)
             if reader.open:
@@ -141,15 +145,15 @@ class Selection:
     def _take_long(self, start: int, end: int) -> None:
         """Give a line over the limit: each part between carriage returns, cut to the limit."""
         parts = self._buffer[start:end].replace(b"\r", b"\n")
-        scanner = self._scanner(facts=True)
+        finder = self._scanner(facts=True)
         position = 0
-        for begin, stop, found in scanner.lines(parts, 0, len(parts)):
+        for begin, stop, found in finder.lines(parts, 0, len(parts)):
             self._take_parts(parts, position, begin)
-            part, hits = bytes(parts[begin:stop]), scanner.names(found)
+            part, hits = bytes(parts[begin:stop]), finder.names(found)
             if len(part) > LINE_LIMIT:
                 self.cut_lines += 1
                 part = part.lstrip(b"\0")[:LINE_LIMIT]
-                hits = scanner.hits(part)
+                hits = finder.hits(part)
             if hits or self._every_line or self._reader.open:
                 self._reader.take(part, self.lines + 1, hits)
             position = stop + 1
@@ -166,17 +170,17 @@ class Selection:
             position = end + 1
 
     def _scanner(self, *, facts: bool) -> Scanner:
-        """What looks for the needles wanted now; each set is prepared once."""
+        """What looks for the needles wanted now."""
         calls = self._every_line or self._calls_wanted()
         known = self._scanners.get((facts, calls))
         if known is None:
             needles = self._reader.needles | (self._reader.facts if facts else frozenset())
             wanted = needles if calls else needles - _CALLS
-            known = self._scanners[facts, calls] = Scanner(wanted, self._engine)
+            known = self._scanners[facts, calls] = scanner(wanted, self._engine)
         return known
 
     def _calls_wanted(self) -> bool:
         if self._size is None:
             return True
-        first = self._begins and self.bytes < _FIRST_CALLS_BYTES
-        return first or (self._ends and self.bytes > self._size - _LAST_CALLS_BYTES)
+        first = self._begins and self.bytes < self._depth.first_calls_bytes
+        return first or (self._ends and self.bytes > self._size - self._depth.last_calls_bytes)

@@ -11,6 +11,7 @@ from ncdiag.model.log import Event
 from ncdiag.read.scan import HitLine
 
 _MOST_KNOWN = 50_000
+_MOST_HEARD = 20_000
 # How many lines of a shape come between two that are looked at.
 MOST_SKIPPED = 127
 _MUTED_AFTER = 100
@@ -83,6 +84,8 @@ class Shapes:
         self._shapes: dict[bytes, Shape] = {}
         self._muted: dict[bytes, Shape] = {}
         self._count = 0
+        # What lines begin with, which is a host's name where the library wrote them.
+        self._heard: set[bytes] = set()
 
     def of(self, raw: bytes) -> Shape | None:
         """The shape of a line; ``None`` where there are too many."""
@@ -106,16 +109,23 @@ class Shapes:
             self._muted[raw.translate(None, _VARIABLE)] = shape
 
     def unmuted(self, block: bytearray, lines: Sequence[HitLine]) -> Iterator[HitLine]:
-        """The lines of ``block`` that need be looked at; the others are counted."""
-        muted = self._muted
+        """The lines of ``block`` that need be looked at, each host's first among them.
+
+        The others are counted.
+        """
+        muted, heard = self._muted, self._heard
         if not muted:
             yield from lines
             return
         joined = b"\n".join([block[start:end] for start, end, _ in lines])
         shapes = joined.translate(None, _VARIABLE).split(b"\n")
-        for line, key in zip(lines, shapes, strict=False):
+        for line, raw, key in zip(lines, joined.split(b"\n"), shapes, strict=False):
             shape = muted.get(key)
-            if shape is None or not _skips(shape, block, line):
+            host = raw.partition(b":")[0]
+            if host not in heard and len(heard) < _MOST_HEARD:
+                heard.add(host)
+                yield line
+            elif shape is None or not _skips(shape, raw):
                 yield line
 
     def finish(self) -> None:
@@ -125,17 +135,15 @@ class Shapes:
                 one.settle(one.tallies)
 
 
-def _skips(shape: Shape, block: bytearray, line: HitLine) -> bool:
+def _skips(shape: Shape, raw: bytes) -> bool:
     """Whether the line need not be looked at; it is counted then."""
-    if shape.finer is not None or shape.voices is not None:
-        raw = bytes(block[line[0] : line[1]])
-        if shape.finer is not None:
-            finer = shape.finer.get(_fine(raw))
-            if finer is None or not finer.muted:
-                return False
-            shape = finer
-        if shape.voices is not None and speaker_of(raw) not in shape.voices:
+    if shape.finer is not None:
+        finer = shape.finer.get(_fine(raw))
+        if finer is None or not finer.muted:
             return False
+        shape = finer
+    if shape.voices is not None and speaker_of(raw) not in shape.voices:
+        return False
     if shape.skipped >= MOST_SKIPPED:
         return False
     shape.skipped += 1

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 import pytest
 
 from ncdiag.model.log import LogEvidence
-from ncdiag.read import selection
 from ncdiag.read.blocks import blocks
+from ncdiag.read.depth import DEEPEST, Depth, depth
 from ncdiag.read.facts_budget import FactsBudget
 from ncdiag.read.log_reader import LogReader
 from ncdiag.read.newlines import newlines
@@ -39,10 +39,10 @@ class Witness(LogReader):
 
 
 def select(
-    data: bytes, *, every_line: bool = False, block: int = 1 << 20
+    data: bytes, *, every_line: bool = False, block: int = 1 << 20, depth: Depth = DEEPEST
 ) -> tuple[Witness, Selection]:
     witness = Witness()
-    chosen = Selection(witness, every_line=every_line, size=len(data))
+    chosen = Selection(witness, every_line=every_line, size=len(data), depth=depth)
     for one in blocks(io.BytesIO(data), block):
         chosen.read(one)
     return witness, chosen
@@ -110,13 +110,10 @@ def test_a_progress_bar_is_read_part_by_part() -> None:
     ]
 
 
-def test_calls_are_read_where_a_large_input_begins_and_ends(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(selection, "_FIRST_CALLS_BYTES", 1 << 20)
-    monkeypatch.setattr(selection, "_LAST_CALLS_BYTES", 1 << 20)
+def test_calls_are_read_where_a_large_input_begins_and_ends() -> None:
+    ends = Depth(first_calls_bytes=1 << 20, last_calls_bytes=1 << 20)
     lines = [b"%07d AllReduce: opCount 1 and so on and so on" % n for n in range(100_000)]
-    witness, _ = select(b"\n".join(lines) + b"\n")
+    witness, _ = select(b"\n".join(lines) + b"\n", depth=ends)
     seen = [number for number, _, _ in witness.seen]
     assert seen[:1000] == list(range(1, 1001))
     assert seen[-1000:] == list(range(99_001, 100_001))
@@ -126,7 +123,7 @@ def test_calls_are_read_where_a_large_input_begins_and_ends(
 def test_facts_are_read_while_they_teach_something() -> None:
     witness, _ = select(b"a fact that is always the same\n" * 200_000)
     assert 4_000 <= len(witness.seen) < 20_000
-    budget = FactsBudget()
+    budget = FactsBudget(4000, 4000)
     budget.spend(4_000, 3_000, 2)
     assert budget.wanted
     budget.spend(4_000, 10, 2)
@@ -135,8 +132,15 @@ def test_facts_are_read_while_they_teach_something() -> None:
     assert budget.wanted
 
 
+def test_of_many_inputs_each_is_read_less_deeply() -> None:
+    assert depth(1) == depth(16) == DEEPEST
+    many, more = depth(100), depth(10_000)
+    for name in Depth.__dataclass_fields__:
+        assert getattr(DEEPEST, name) > getattr(many, name) > getattr(more, name) > 0
+
+
 def test_facts_of_more_hosts_take_longer_to_read() -> None:
-    few, many = FactsBudget(), FactsBudget()
+    few, many = FactsBudget(4000, 4000), FactsBudget(4000, 4000)
     few.spend(5_000, 5_000, 2)
     many.spend(5_000, 5_000, 200)
     assert not few.wanted

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ncdiag.model.log import Event, LogEvidence
@@ -13,6 +14,15 @@ _NUMBER = re.compile(r"\d{1,9}")
 # Origins that are kinds by themselves, whatever else the line says.
 _KINDS = frozenset({"kernel", "fabric-manager"})
 _MOST_KNOWN = 4096
+
+
+@lru_cache(maxsize=4)
+def _by_needle(rows: tuple[Signature, ...]) -> dict[bytes, list[tuple[int, Signature]]]:
+    found: dict[bytes, list[tuple[int, Signature]]] = {}
+    for place, row in enumerate(rows):
+        for needle in dict.fromkeys((row.needle, *row.further)):
+            found.setdefault(needle.encode(), []).append((place, row))
+    return found
 
 
 class Told(NamedTuple):
@@ -30,10 +40,7 @@ class SignatureReader:
     """
 
     def __init__(self, rows: Iterable[Signature]) -> None:
-        self._by_needle: dict[bytes, list[tuple[int, Signature]]] = {}
-        for place, row in enumerate(rows):
-            for needle in dict.fromkeys((row.needle, *row.further)):
-                self._by_needle.setdefault(needle.encode(), []).append((place, row))
+        self._by_needle = _by_needle(tuple(rows))
         self._by_hits: dict[Sequence[bytes], tuple[Signature, ...]] = {}
         self.needles = frozenset(self._by_needle)
         self.facts: frozenset[bytes] = frozenset()

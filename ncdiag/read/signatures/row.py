@@ -39,7 +39,7 @@ class Pattern:
         return re.compile(self.text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Signature:
     """One form of one message.
 
