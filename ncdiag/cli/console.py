@@ -1,19 +1,24 @@
 """Where a command prints: results on stdout, progress and messages on stderr."""
 
-from rich.console import Console
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
-def results(*, no_color: bool = False) -> Console:
+def results(*, no_color: bool = False) -> "Console":
     """The console of stdout. Text is printed as it is: no markup, no emoji, no highlighting."""
     return _console(stderr=False, quiet=False, no_color=no_color)
 
 
-def messages(*, quiet: bool = False, no_color: bool = False) -> Console:
+def messages(*, quiet: bool = False, no_color: bool = False) -> "Console":
     """The console of stderr, silent when ``quiet``."""
     return _console(stderr=True, quiet=quiet, no_color=no_color)
 
 
-def _console(*, stderr: bool, quiet: bool, no_color: bool) -> Console:
+def _console(*, stderr: bool, quiet: bool, no_color: bool) -> "Console":
+    from rich.console import Console  # JSON is printed without it
+
     return Console(
         stderr=stderr,
         quiet=quiet,

@@ -218,6 +218,8 @@ def _write(
     isolate_out: Path | None,
 ) -> NcdiagError | None:
     """Write the files that were asked for; what fails is told after the results."""
+    if not html and not isolate_out:
+        return None
     from ncdiag.report import node_lists
     from ncdiag.report.write import write_file
 

@@ -83,15 +83,20 @@ def show(
     if not isinstance(dump, Topology):
         return _show_links(name, dump, output_format, no_color=no_color)
     from ncdiag.diagnose.topology.check import check
-    from ncdiag.report.topology import json_report, text
 
     if matrix or nccl:
-        text.check_paths_wanted(dump, nccl=nccl)
+        from ncdiag.report.topology.text import check_paths_wanted
+
+        check_paths_wanted(dump, nccl=nccl)
     findings = check(dump)
     failure = _draw(name, dump, findings, pictures)
     if output_format is options.OutputFormat.JSON:
+        from ncdiag.report.topology import json_report
+
         write_json(json_report.render(dump, findings))
     else:
+        from ncdiag.report.topology import text
+
         out = console.results(no_color=no_color)
         text.render(name, dump, findings, out, matrix=matrix, nccl=nccl, verbose=verbose)
     if failure:

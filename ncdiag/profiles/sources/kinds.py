@@ -9,7 +9,6 @@ from ncdiag.model.environment import Setting
 from ncdiag.model.errors import UsageError
 from ncdiag.profiles.catalogue import concerns
 from ncdiag.profiles.sources import dockerfile, lines, python_code, shell
-from ncdiag.profiles.sources.manifest import read_manifest
 
 MAX_BYTES: Final = 512 * 1024
 """A file of settings is not larger; what is larger is refused, as it would take long to read."""
@@ -89,6 +88,8 @@ def _is_environment(text: str) -> bool:
 
 
 def _manifest(text: str, name: str) -> Iterator[Setting]:
+    from ncdiag.profiles.sources.manifest import read_manifest  # YAML takes a while to import
+
     def inner(part: str, file: str, first_line: int) -> Iterator[Setting]:
         """A file in a ConfigMap: its lines are counted in the manifest."""
         padded = "\n" * (first_line - 1) + part

@@ -2,8 +2,10 @@
 
 import os.path
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from ncdiag.model.finding import EvidenceLine, FirstSeen
+if TYPE_CHECKING:
+    from ncdiag.model.finding import EvidenceLine, FirstSeen
 
 _STDIN = "-"
 
@@ -23,6 +25,6 @@ class ShortPaths:
         """The path without the folder."""
         return "stdin" if path == _STDIN else path.removeprefix(self._prefix)
 
-    def place(self, one: EvidenceLine | FirstSeen) -> str:
+    def place(self, one: "EvidenceLine | FirstSeen") -> str:
         """``gpu-04.log:211``."""
         return f"{self.name(one.path)}:{one.line}"
