@@ -1,9 +1,10 @@
 """How fast ``ncdiag parse-log`` reads a large log, beside ripgrep and grep on the same file.
 
-python benchmarks/scan.py [--megabytes 3000] [--directory /tmp] [--runs 3]
+python benchmarks/scan.py [--megabytes 3000] [--files 10000] [--directory /tmp] [--runs 3]
 
 Both logs look like a job of 256 hosts that prints ``NCCL_DEBUG=INFO``: one in which 4 % of the
 lines are messages that matter, and one with 0.1 %. The whole command is timed, from start to end.
+Then it reads one small log, and a folder of many.
 """
 
 import argparse
@@ -82,7 +83,11 @@ Abort COMPLETE
 """
 BESIDE = Path(__file__).parents[2] / "shared" / "tools" / "scan_patterns.txt"
 AIMS = {0.04: 0.4, 0.001: 0.6}
+MEMORY_AIM_MB = 300
 SMALL_MEGABYTES = 30
+FILE_BYTES = 300_000
+# Longer logs say the same again: making up lines takes longer than all that is measured.
+_BASE_BYTES = 150_000_000
 _BATCH_LINES = 20_000
 
 
@@ -90,10 +95,28 @@ def write_log(path: Path, megabytes: int, share: float) -> None:
     """A log of which ``share`` of the lines matter."""
     chance = random.Random(11)
     left = megabytes * 1_000_000
-    with path.open("wb") as file:
-        while left > 0:
+    with path.open("w+b") as file:
+        while left > 0 and file.tell() < _BASE_BYTES:
             batch = "".join(line(chance, share) for _ in range(_BATCH_LINES)).encode()[:left]
             left -= file.write(batch)
+        again = 0
+        while left > 0:
+            batch = os.pread(file.fileno(), min(left, 1 << 20), again)
+            again += len(batch)
+            left -= file.write(batch)
+            file.flush()
+
+
+def write_files(folder: Path, count: int, log: Path) -> None:
+    """Pieces of ``log`` as so many files, as jobs write that have one for each rank."""
+    folder.mkdir()
+    with log.open("rb") as file:
+        for number in range(count):
+            piece = file.read(FILE_BYTES)
+            if len(piece) < FILE_BYTES:
+                file.seek(0)
+                piece = file.read(FILE_BYTES)
+            (folder / f"rank{number:05d}.log").write_bytes(piece)
 
 
 def line(chance: random.Random, share: float) -> str:
@@ -148,7 +171,7 @@ def compare(path: Path, share: float, patterns: Path, runs: int) -> None:
         took = statistics.median(took for took, _, _ in measured)
         memory = max(memory for _, memory, _ in measured)
         ratio = yardstick / took
-        aim = f", aim {AIMS[share]}" if name.startswith("ncdiag") else ""
+        aim = f" (aim {AIMS[share]})" if name.startswith("ncdiag") else ""
         speed = f"{size / took / 1e6:8,.0f} MB/s"
         print(f"{name:28} {took:6.2f} s {speed} {ratio:5.2f} of rg{aim}, {memory:,.0f} MB")
 
@@ -168,12 +191,24 @@ def small_log(directory: Path) -> None:
     path = directory / "tiny.log"
     path.write_text("".join(line(random.Random(3), 0.2) for _ in range(200)))
     took = statistics.median(timed(ncdiag(path))[0] for _ in range(5))
-    print(f"a log of 200 lines: {took:.2f} s from start to end, aim 0.6")
+    print(f"a log of 200 lines: {took:.2f} s from start to end (aim 0.6)")
+
+
+def many_files(directory: Path, log: Path, count: int) -> None:
+    folder = directory / "ranks"
+    write_files(folder, count, log)
+    took, memory, said = timed(ncdiag(folder))
+    read = len(json.loads(said)["inputs"])
+    print(
+        f"\n{read} of {count} files of {FILE_BYTES // 1000} KB read: {took:.1f} s, {memory:,.0f} MB"
+    )
+    print(f"(memory is that of the largest process, aim {MEMORY_AIM_MB})")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=3000)
+    parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--directory", type=Path, default=Path(tempfile.gettempdir()))
     chosen = parser.parse_args()
@@ -189,6 +224,7 @@ def main() -> None:
             path = directory / "large.log"
             write_log(path, chosen.megabytes, share)
             compare(path, share, patterns, chosen.runs)
+        many_files(directory, path, chosen.files)
 
 
 if __name__ == "__main__":

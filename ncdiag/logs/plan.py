@@ -15,7 +15,7 @@ from ncdiag.read.document import HEAD_BYTES
 CAREFUL_BYTES = 4 << 20
 # Larger plain files are read in pieces, one a process.
 _PIECE_BYTES = 64 << 20
-_BATCH_BYTES = 16 << 20
+_BATCH_BYTES = 8 << 20
 _BATCH_FILES = 256
 # How far behind an even share a line end is looked for.
 _CUT_SEARCH_BYTES = 16 << 20

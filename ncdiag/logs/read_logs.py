@@ -15,7 +15,7 @@ Progress = Callable[[int, int], None]
 
 DEFAULT_MAX_BYTES = 1 << 40
 # Below this a second process costs more than it saves.
-_ALONE_BYTES = 24 << 20
+_ALONE_BYTES = 8 << 20
 
 
 def read_logs(

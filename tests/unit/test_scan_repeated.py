@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ncdiag.diagnose.postmortem import diagnose
 from ncdiag.model.log import Event, LogEvidence
 from ncdiag.read import shapes
 from ncdiag.read.blocks import blocks
@@ -63,6 +64,22 @@ def test_what_is_counted_is_what_reading_each_line_gives(seed: int) -> None:
     assert brief.hosts.keys() == full.hosts.keys()
     assert [one.host for one in brief.processes] == [one.host for one in full.processes]
     assert brief.ends == full.ends
+
+
+def findings(evidence: LogEvidence) -> dict[tuple[object, ...], int]:
+    postmortem = diagnose(evidence, {})
+    told = {
+        (one.class_, one.role, one.severity, tuple(map(str, one.suspects))): one.count
+        for one in postmortem.findings
+    }
+    return {("isolate", *(one.host for one in postmortem.isolate)): 0, **told}
+
+
+def test_a_flood_leads_to_the_findings_that_reading_each_line_does() -> None:
+    text = log(7, 6_000, hosts=40)
+    brief, full = findings(read(text, brief=True)), findings(read(text, brief=False))
+    assert len(full) > 4
+    assert brief == full
 
 
 def test_a_flood_is_counted_to_the_last_line() -> None:
