@@ -4,7 +4,7 @@ python benchmarks/topology.py [--hosts 10000] [--directory /tmp] [--runs 5]
 
 The dumps are of servers with eight GPUs, four NVLink switches and eight cards of two ports. All
 differ in what healthy hosts differ in, and seven hosts have a fault, which must be named. Time and
-memory are those of the whole command, with the processes it starts.
+memory are those of the whole command.
 """
 
 import argparse
@@ -27,7 +27,7 @@ FAULTS = ("links", "card", "port", "width", "generation", "gpu", "socket")
 
 
 class Run(NamedTuple):
-    """One process with all it started: elapsed and CPU seconds, most memory of one, its output."""
+    """One process: elapsed and CPU seconds, most memory of one, its output."""
 
     seconds: float
     cpu_seconds: float

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from ncdiag.cli import main
-from ncdiag.cli.topo import many
 from ncdiag.diagnose.topology.classes import CLASSES
 from ncdiag.health.topology.pcie_links import Link, PcieDevice, PcieLinks, encode_links
 from ncdiag.model.errors import ExitCode
@@ -166,20 +165,6 @@ def test_a_fleet_that_is_alike_is_ok(folder: Path, capfd: Capture) -> None:
     assert capfd.readouterr().out.startswith("OK  6 hosts, none differs\n")
     (below / "gpu07.xml").write_bytes(HEALTHY.read_bytes()[:700])
     assert main.run(["topo", "diff", str(below)]) == ExitCode.UNDECIDED
-
-
-def test_processes_read_what_one_alone_reads(
-    folder: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    below = fleet(folder, hosts=40)
-    (below / "gpu41.xml").write_text("nothing\n")
-    assert main.run(["topo", "diff", str(below)]) == ExitCode.WRONG
-    alone = capfd.readouterr()
-    monkeypatch.setattr(many, "_WORTH_IT", 2)
-    monkeypatch.setattr(many, "_BATCH", 3)
-    monkeypatch.setattr(many, "_processes", lambda: 2)
-    assert main.run(["topo", "diff", str(below)]) == ExitCode.WRONG
-    assert capfd.readouterr() == alone
 
 
 @pytest.mark.parametrize(

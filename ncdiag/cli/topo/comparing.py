@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from ncdiag.cli.topo.many import read_many
-from ncdiag.cli.topo.reading import STDIN, files
+from ncdiag.cli.topo.reading import STDIN, files, read_dump
 from ncdiag.diagnose.topology.fleet import FleetDiff, compare
 from ncdiag.health.topology.capture import KINDS as CAPTURED
 from ncdiag.health.topology.pcie_links import PcieLinks, check_links
@@ -124,11 +123,13 @@ class _Reader:
             self._messages.print(f"ncdiag: {self.failed - _MOST_TOLD:,} more cannot be read")
 
     def _read(self, several: Sequence[Named]) -> Iterator[tuple[Named, Topology | PcieLinks]]:
-        for one, read in zip(several, read_many([one.path for one in several]), strict=True):
-            if isinstance(read, NcdiagError):
-                self._fail(read)
+        for one in several:
+            try:
+                dump = read_dump(one.path)
+            except NcdiagError as error:
+                self._fail(error)
             else:
-                yield one, read
+                yield one, dump
 
     def _fail(self, error: NcdiagError) -> None:
         self.failed += 1
