@@ -101,10 +101,10 @@ def _alike(dumps: Iterable[tuple[str, Topology]]) -> list[Alike]:
             )
         numbers = []
         for item in items_of(topology):
-            if item not in known:
-                known[item] = len(pool)
+            number = known.setdefault(item, len(pool))
+            if number == len(pool):
                 pool.append(item)
-            numbers.append(known[item])
+            numbers.append(number)
         hosts.setdefault(array("L", sorted(numbers)).tobytes(), []).append(host)
     groups = [Alike(tuple(sorted(h)), tuple(array("L", key)), pool) for key, h in hosts.items()]
     return sorted(groups, key=lambda group: (-len(group.hosts), group.hosts))

@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import lru_cache
 
 from ncdiag.model.topology import (
     Adapter,
@@ -137,7 +138,6 @@ def _cpu(element: Element) -> Cpu:
 
 def _pci(element: Element, cpu: int, parent: int | None) -> PciDevice:
     speed = element.get("link_speed")
-    match = _GIGATRANSFERS.match(speed or "")
     lanes = integer(element.get("link_width"))
     return PciDevice(
         cpu=cpu,
@@ -149,9 +149,15 @@ def _pci(element: Element, cpu: int, parent: int | None) -> PciDevice:
         subsystem_vendor=_said(element, "subsystem_vendor"),
         subsystem_device=_said(element, "subsystem_device"),
         link_speed=speed,
-        gigatransfers_per_s=number(match[1]) if match else None,
+        gigatransfers_per_s=_gigatransfers_per_s(speed),
         lanes=lanes if lanes is not None and lanes >= 0 else None,
     )
+
+
+@lru_cache(maxsize=64)
+def _gigatransfers_per_s(speed: str | None) -> float | None:
+    match = _GIGATRANSFERS.match(speed or "")
+    return number(match[1]) if match else None
 
 
 def _gpu(element: Element, pci: int) -> Gpu:
@@ -160,9 +166,7 @@ def _gpu(element: Element, pci: int) -> Gpu:
     for child in element.children:
         count = integer(child.get("count"))
         if child.name in {"nvlink", "xgmi"}:
-            kind = GpuLinkKind(child.name)
-            target_class = integer(child.get("tclass"), 16)
-            links.append(GpuLink(kind, bus_id(child.get("target")), count, target_class))
+            links.append(_link(child.name, child.get("target"), count, child.get("tclass")))
         elif child.name == "c2c":
             # MB/s of one link (src/graph/topo.cc).
             rate = number(child.get("bw"))
@@ -179,6 +183,11 @@ def _gpu(element: Element, pci: int) -> Gpu:
         links=tuple(links),
         c2c_gb_per_s=_finite(sum(c2c)) if c2c else None,
     )
+
+
+@lru_cache(maxsize=4096)  # the hosts of a fleet have the same few links
+def _link(kind: str, target: str | None, count: int | None, target_class: str | None) -> GpuLink:
+    return GpuLink(GpuLinkKind(kind), bus_id(target), count, integer(target_class, 16))
 
 
 def _adapter(element: Element, cpu: int, pci: int | None) -> Adapter:
