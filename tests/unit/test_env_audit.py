@@ -1,6 +1,7 @@
 """What ranks took of a profile, proved by logs of a program that prints like NCCL."""
 
 import itertools
+import re
 import runpy
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -87,6 +88,77 @@ def test_a_rank_without_any_of_it_is_named_too(tmp_path: Path) -> None:
     assert messages(result) == [
         "NCCL_IB_TIMEOUT=22 was not taken on rank 3 (gpu2): others print it, these do not"
     ]
+
+
+def without_channels(path: Path, ranks: Iterable[int]) -> Path:
+    """The same log, whose ``ranks`` reach their peers by NVLink alone."""
+    text = path.read_text()
+    for rank in ranks:
+        text = re.sub(rf"(: {rank}\[.*) \[send\] via NET/IB/0/GDRDMA", r"\1 via P2P/CUMEM", text)
+    path.write_text(text)
+    return path
+
+
+def test_who_has_no_connection_by_infiniband_need_not_print_how_it_is_made(tmp_path: Path) -> None:
+    wanted = {"NCCL_IB_TIMEOUT": "22", "NCCL_IB_QPS_PER_CONNECTION": "2"}
+    path = without_channels(log_of(tmp_path, [wanted, {"NCCL_IB_HCA": "mlx5"}]), [1])
+    result = audited(profile(wanted), path)
+    assert outcomes(result) == {name: {Outcome.TAKEN: 1, Outcome.UNSEEN: 1} for name in wanted}
+    assert "where it needs it" in messages(result)[0]
+    assert result.exit_code is ExitCode.UNDECIDED
+
+
+def test_who_prints_one_setting_of_a_connection_would_print_the_others(tmp_path: Path) -> None:
+    wanted = {"NCCL_IB_TIMEOUT": "22"}
+    path = without_channels(log_of(tmp_path, [wanted, {"NCCL_IB_TC": "106"}]), [1])
+    assert outcomes(audited(profile(wanted), path))["NCCL_IB_TIMEOUT"] == {
+        Outcome.TAKEN: 1,
+        Outcome.NOT_TAKEN: 1,
+    }
+
+
+def test_with_pxn_another_process_may_have_connected(tmp_path: Path) -> None:
+    wanted = {"NCCL_IB_TIMEOUT": "22"}
+    path = log_of(tmp_path, [wanted, {}])
+    path.write_text(path.read_text().replace("NET/IB/0/", "NET/IB/0(1)/"))
+    assert audited(profile(wanted), path).exit_code is ExitCode.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "outcome"),
+    [
+        ("NCCL_SOCKET_IFNAME", {}, Outcome.NOT_TAKEN),
+        ("NCCL_IB_HCA", {"NCCL_IB_PCI_RELAXED_ORDERING": "1"}, Outcome.NOT_TAKEN),
+        ("NCCL_IB_HCA", {}, Outcome.UNSEEN),
+        ("NCCL_P2P_LEVEL", {}, Outcome.NOT_TAKEN),
+        ("NCCL_P2P_LEVEL", {"NCCL_P2P_DISABLE": "1"}, Outcome.UNSEEN),
+        ("NCCL_SHM_DISABLE", {}, Outcome.UNSEEN),
+        ("NCCL_SOCKET_NTHREADS", {}, Outcome.UNSEEN),
+    ],
+)
+def test_only_who_came_to_read_a_variable_can_lack_it(
+    tmp_path: Path, name: str, other: Mapping[str, str], outcome: Outcome
+) -> None:
+    path = without_channels(log_of(tmp_path, [{name: "1"}, other]), [0, 1])
+    result = audited(profile({name: "1"}), path)
+    assert outcomes(result)[name] == {Outcome.TAKEN: 1, outcome: 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "printed", "outcome"),
+    [
+        ("NCCL_ALGO", "Ring", "RING", Outcome.TAKEN),
+        ("NCCL_PROTO", "^ll128", "^LL128", Outcome.TAKEN),
+        ("NCCL_NET", "IB", "ib", Outcome.TAKEN),
+        ("NCCL_ALGO", "Ring", "tree", Outcome.OVERRIDDEN),
+        ("NCCL_SOCKET_IFNAME", "eth0", "ETH0", Outcome.OVERRIDDEN),
+    ],
+)
+def test_letter_case_counts_where_nccl_counts_it(
+    tmp_path: Path, name: str, asked: str, printed: str, outcome: Outcome
+) -> None:
+    result = audited(profile({name: asked}), log_of(tmp_path, [{name: printed}]))
+    assert outcomes(result)[name] == {outcome: 1}
 
 
 def test_many_ranks_are_a_number(tmp_path: Path) -> None:
@@ -196,7 +268,7 @@ def test_a_rank_whose_start_up_is_cut_off_is_undecided(tmp_path: Path) -> None:
     wanted = {"NCCL_IB_TIMEOUT": "22"}
     path = log_of(tmp_path, [wanted, wanted])
     lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(lines[:-2]))
+    path.write_text("".join(lines[:-4]))
     result = audited(profile(wanted), path)
     assert outcomes(result)["NCCL_IB_TIMEOUT"] == {Outcome.TAKEN: 1, Outcome.UNSEEN: 1}
     assert result.exit_code is ExitCode.UNDECIDED

@@ -2,7 +2,7 @@
 
 NCCL prints a variable when it first reads it, at ``NCCL_DEBUG=INFO`` with the subsystem ``ENV``. So
 a line proves what was taken; a missing line proves something only where a peer prints that variable
-and the silent process got as far. Everything else is undecided.
+and the silent process got to where it is read. Everything else is undecided.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,6 +16,7 @@ from ncdiag.diagnose.env_audit.job import (
     tells,
     version_of,
 )
+from ncdiag.diagnose.env_audit.reading import comes_to_read
 from ncdiag.diagnose.env_audit.values import (
     ONE_RANK,
     OWN_TO_EACH,
@@ -106,7 +107,7 @@ def _outcome(setting: Setting, process: NcclProcess, job: Job, *, seen: bool) ->
         taken = setting.value is not None and same(name, setting.value, process.environment[name])
         return Outcome.TAKEN if taken else Outcome.OVERRIDDEN
     if setting.value is None:
-        return Outcome.TAKEN if got_as_far(process, job) else Outcome.UNSEEN
+        return Outcome.TAKEN if _would_print(name, process, job) else Outcome.UNSEEN
     if name in process.unused or is_unread(name, own_version(process) or job.version):
         return Outcome.IGNORED
     if not seen:
@@ -118,7 +119,11 @@ def _silent(name: str, process: NcclProcess, job: Job) -> Outcome:
     """What it means that a process does not print what others print."""
     if name in ONE_RANK:
         return Outcome.TAKEN
-    return Outcome.NOT_TAKEN if got_as_far(process, job) else Outcome.UNSEEN
+    return Outcome.NOT_TAKEN if _would_print(name, process, job) else Outcome.UNSEEN
+
+
+def _would_print(name: str, process: NcclProcess, job: Job) -> bool:
+    return got_as_far(process, job) and comes_to_read(process, name)
 
 
 def _by_level(setting: Setting, job: Job) -> Judged:
@@ -164,7 +169,8 @@ def _differing(setting: SettingAudit, job: Job) -> AuditFinding | None:
     if asked is not None and not differs_by_host(asked):
         return None
     told = {one.value: one for one in setting.effective if one.value is not None}
-    silent = [p for p in job.processes if not mentions(p, setting.variable) and got_as_far(p, job)]
+    name = setting.variable
+    silent = [p for p in job.processes if not mentions(p, name) and _would_print(name, p, job)]
     if len(told) + bool(silent) < 2:
         return None
     parts = [f"{shown(value)} {on(one.takers, 0)}" for value, one in told.items()]

@@ -3,9 +3,10 @@
 import re
 from typing import Final
 
-from ncdiag.model.environment import Reader, Variable
+from ncdiag.model.environment import Reader, ValueType, Variable
 from ncdiag.profiles import catalogue
 from ncdiag.profiles.placeholders import form_of, placeholders_in
+from ncdiag.profiles.rules.values import CASE_MATTERS
 from ncdiag.profiles.versions import Version
 
 # Read before there is anything to print it with (NCCL 2.30, src/debug.cc, src/misc/param.cc).
@@ -26,6 +27,9 @@ _NEVER_PRINTED: Final = frozenset(
 ONE_RANK: Final = frozenset({"NCCL_COMM_ID", "NCCL_GRAPH_DUMP_FILE", "NCCL_TOPO_DUMP_FILE"})
 # These are each process's own affair.
 OWN_TO_EACH: Final = frozenset({"NCCL_HOSTID", *ONE_RANK, *_NEVER_PRINTED})
+# Names of networks, which are compared as choices are (NCCL 2.30, src/plugin/net.cc).
+_CHOICES_OF_TEXT: Final = frozenset({"NCCL_NET"})
+_CHOICES: Final = frozenset({ValueType.ENUM, ValueType.ENUM_LIST})
 _PRINTING: Final = frozenset({Reader.NCCL, Reader.RCCL, Reader.PLUGIN})
 # The numbers that stood for path levels before there were names (NCCL 2.30, src/graph/paths.cc).
 _LEGACY_LEVELS: Final = {"0": "LOC", "1": "PIX", "2": "PXB", "3": "PHB", "4": "SYS"}
@@ -61,8 +65,17 @@ def same(name: str, asked: str, told: str) -> bool:
         return True
     if name in _LEVELS and _LEGACY_LEVELS.get(asked.strip(), asked).upper() == told.upper():
         return True
+    if _in_any_case(name):
+        return asked.strip().upper() == told.upper()
     number = _as_number(asked)
     return number is not None and str(number) == told
+
+
+def _in_any_case(name: str) -> bool:
+    """Whether NCCL reads the value in capital and small letters alike."""
+    known = catalogue.variable(name)
+    chosen = known is not None and known.type in _CHOICES and name not in CASE_MATTERS
+    return chosen or name in _CHOICES_OF_TEXT
 
 
 def _as_number(text: str) -> int | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from ncdiag.diagnose.collectives import folded
-from ncdiag.diagnose.env_audit.job import Job
+from ncdiag.diagnose.env_audit.job import Job, got_as_far
 from ncdiag.model.audit import Outcome, Taker
 from ncdiag.model.environment import Setting
 from ncdiag.model.log import NcclProcess
@@ -62,7 +62,10 @@ def _unseen(setting: Setting, some: Sequence[NcclProcess], job: Job) -> Words:
     if len(some) == len(job.processes):
         return f"{setting.name}: no log says anything of it", MORE_TO_SEE
     who = on(job.who(some), len(job.processes))
-    return f"{setting.name}: the logs do not tell what was taken {who}", MORE_TO_SEE
+    message = f"{setting.name}: the logs do not tell what was taken {who}"
+    if all(got_as_far(process, job) for process in some):
+        message += ", as NCCL reads it only where it needs it"
+    return message, MORE_TO_SEE
 
 
 _WORDS: Final[Mapping[Outcome, Callable[[Setting, Sequence[NcclProcess], Job], Words]]] = {

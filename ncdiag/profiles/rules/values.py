@@ -20,7 +20,7 @@ _WHOLE_INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 _OCTAL = re.compile(r"[+-]?0[0-9]+")
 _HOST_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.%\w]+\]|[^\s:\[\]]+):([0-9]{1,5})")
 # Compared letter by letter. Source: NCCL 2.30.7, src/graph/paths.cc and src/misc/socket.cc.
-_CASE_MATTERS = {
+CASE_MATTERS = {
     "NCCL_P2P_LEVEL",
     "NCCL_NET_GDR_LEVEL",
     "NCCL_NET_MERGE_LEVEL",
@@ -207,7 +207,7 @@ def _choice(setting: Setting, row: Variable, value: str) -> Iterator[LintFinding
         return
     same = [known for known in row.values if known.upper() == value.upper()]
     if same:
-        if row.name in _CASE_MATTERS:
+        if row.name in CASE_MATTERS:
             yield found(
                 "letter_case",
                 setting,

@@ -77,6 +77,9 @@ def log(environment: Mapping[str, str], rank: int, ranks: int, host: str, versio
         lines += [f"{prefix}{init} - Init START"]
         lines += [f"{prefix}{line}" for line in told(environment)]
         lines += [f"{prefix}{init} - Init COMPLETE"]
+        following = (rank + 1) % ranks
+        lines += [f"{prefix}Channel 00/0 : {rank}[0] -> {following}[0] [send] via NET/IB/0/GDRDMA"]
+        lines += [f"{prefix}Connected all rings, use ring PXN 0 GDR 1"]
     return "".join(f"{line}\n" for line in lines)
 
 
