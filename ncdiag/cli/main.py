@@ -143,7 +143,8 @@ def _usage(error: TyperException) -> str:
     message = error.format_message().strip().removesuffix(".")
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "ncdiag"
-    return f"{message[:1].lower()}{message[1:]}; see '{command} --help'"
+    see = " See" if message.endswith("?") else "; see"
+    return f"{message[:1].lower()}{message[1:]}{see} '{command} --help'"
 
 
 def _bug(error: Exception) -> str:
