@@ -43,6 +43,12 @@ class Cable:
         return tuple(speed for speed in said if speed is not None)
 
     @property
+    def could_be(self) -> tuple[str, ...]:
+        """What the tool says that both ends could do and do not, each once."""
+        said = (end.port.could_be or "" for end in self.ends if end.port is not None)
+        return tuple(dict.fromkeys(one for text in said for one in text.split(", ") if one))
+
+    @property
     def is_self_loop(self) -> bool:
         """Whether both ends are in one node."""
         return self.first.node.guid == self.second.node.guid

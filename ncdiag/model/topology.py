@@ -256,6 +256,8 @@ class IbPort:
     speed: str | None = None
     state: str | None = None
     physical: str | None = None
+    could_be: str | None = None
+    """What the tool says that both ends could do and do not: ``4X``, ``25.78125 Gbps``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +289,11 @@ class IbFabric:
 
 @dataclass(frozen=True, slots=True)
 class IbLocalPort:
-    """One port of this host as ibstat or ibstatus shows it."""
+    """One port of this host as ibstat or ibstatus shows it.
+
+    ``width`` counts the lanes and ``speed`` is the generation that stand beside the rate, and
+    ``part`` is the adapter's type (``MT4129``), each where the tool says it.
+    """
 
     ca: str
     port: int
@@ -296,6 +302,9 @@ class IbLocalPort:
     rate_gbit_per_s: float | None
     link_layer: str | None
     guid: str | None = None
+    width: int | None = None
+    speed: str | None = None
+    part: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

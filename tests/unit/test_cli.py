@@ -85,7 +85,7 @@ def test_the_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "message"),
     [
         ([], "missing command; see 'ncdiag --help'"),
-        (["docter"], "no such command 'docter'. Did you mean 'doctor'?; see 'ncdiag --help'"),
+        (["docter"], "no such command 'docter'. Did you mean 'doctor'? See 'ncdiag --help'"),
         (["--vershun"], "no such option: --vershun (Possible options: --version); see"),
         (["doctor", "--fromat", "json"], "no such option: --fromat (Possible options: --format)"),
         (["doctor", "--format"], "option '--format' requires an argument; see"),

@@ -275,3 +275,76 @@ def test_one_slow_port_among_many_asks_for_a_second_look() -> None:
 
     assert on_host(*many, slow) == [("info", "ib_link_speed_mismatch", "mlx5_9:1")]
     assert on_host(*many, slow, replace(slow, ca="mlx5_8")) == []
+
+
+def test_a_port_slower_than_the_others_of_its_part_is_wrong() -> None:
+    many = [replace(UP, ca=f"mlx5_{number}", part="MT4129") for number in range(7)]
+    slow = replace(UP, ca="mlx5_9", part="MT4129", rate_gbit_per_s=100.0)
+    storage = [replace(slow, ca=name, rate_gbit_per_s=200.0) for name in ("mlx5_7", "mlx5_8")]
+
+    assert on_host(*many, slow) == [("degraded", "ib_link_speed_mismatch", "mlx5_9:1")]
+    other_part = replace(slow, part="MT4123")
+    assert on_host(*many, other_part) == [("info", "ib_link_speed_mismatch", "mlx5_9:1")]
+    assert [severity for severity, *_ in on_host(*many, *storage)] == ["info", "info"]
+    ethernet = [replace(one, link_layer="Ethernet") for one in (*many, slow)]
+    assert [severity for severity, *_ in on_host(*ethernet)] == ["info"]
+
+
+IBSTATUS = """\
+Infiniband device 'mlx5_{number}' port 1 status:
+\tstate:\t\t 4: ACTIVE
+\tphys state:\t 5: LinkUp
+\trate:\t\t {rate}
+\tlink_layer:\t {layer}
+
+"""
+
+
+def ibstatus(*rates: str, layer: str = "InfiniBand") -> str:
+    return "".join(
+        IBSTATUS.format(number=number, rate=rate, layer=layer) for number, rate in enumerate(rates)
+    )
+
+
+def test_a_port_with_a_lane_of_four_is_narrow() -> None:
+    rates = ["400 Gb/sec (4X NDR)"] * 7
+    lame = [*rates, "100 Gb/sec (1X NDR)"]
+
+    assert findings(ibstatus(*lame)) == [("degraded", "ib_link_width_mismatch", "mlx5_7:1")]
+    assert findings(ibstatus(*rates)) == []
+    assert findings(ibstatus(*["100 Gb/sec (1X NDR)"] * 8)) == []
+    assert bad(findings(ibstatus(*lame, layer="Ethernet"))) == []
+
+
+LINKINFO = """\
+Switch: 0x00000000000000aa leaf:
+{rows}
+"""
+
+
+def linkinfo(*rows: tuple[str, str]) -> str:
+    lines = (
+        f'      1   {port}[  ] ==( {link} Active/  LinkUp)==>  {port + 9}  1[  ] "n{port} mlx5_0" '
+        f"( {remark})"
+        for port, (link, remark) in enumerate(rows, start=1)
+    )
+    return LINKINFO.format(rows="\n".join(lines))
+
+
+def test_what_iblinkinfo_says_a_link_could_be_is_believed() -> None:
+    full = ("4X        25.78125 Gbps", "")
+    slow = ("4X         14.0625 Gbps", "Could be 25.78125 Gbps")
+    narrow = ("2X        25.78125 Gbps", "Could be 4X")
+
+    assert findings(linkinfo(full, slow)) == [
+        ("degraded", "ib_link_speed_mismatch", "n2 mlx5_0"),
+    ]
+    assert findings(linkinfo(full, narrow)) == [
+        ("degraded", "ib_link_width_mismatch", "n2 mlx5_0"),
+    ]
+    both = (narrow[0], "Could be 4X Could be 53.125 Gbps")
+    assert {name for _, name, _ in findings(linkinfo(full, both))} == {
+        "ib_link_width_mismatch",
+        "ib_link_speed_mismatch",
+    }
+    assert findings(linkinfo(full, full)) == []

@@ -1,5 +1,6 @@
 """Links of a fabric: what their ends say of each other, and what links like them do."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -15,6 +16,9 @@ NEARLY_ALL = 0.9
 # Two lanes of four are a split cable as often as a fault: told only where it is a rarity.
 _RARE_OF = 20
 _RARE = 0.95
+_WIDTH = "ib_link_width_mismatch"
+_SPEED = "ib_link_speed_mismatch"
+_LANES = re.compile(r"\d{1,2}X")
 
 
 def self_loops(links: Sequence[Cable], names: NodeNames) -> Iterator[TopologyFinding]:
@@ -52,11 +56,12 @@ def one_sided(links: Sequence[Cable], names: NodeNames) -> Iterator[TopologyFind
 
 def widths(links: Sequence[Cable], names: NodeNames) -> Iterator[TopologyFinding]:
     """Links whose ends differ in width, and those with fewer lanes than their like."""
-    name = "ib_link_width_mismatch"
     for cable in links:
         if len(set(cable.widths)) > 1:
             ends = " and ".join(f"{width}x" for width in cable.widths)
-            yield degraded(name, names.owner(cable), f"{names.cable(cable)}: the ends state {ends}")
+            text = f"{names.cable(cable)}: the ends state {ends}"
+            yield degraded(_WIDTH, names.owner(cable), text)
+    yield from _below_what_it_could_be(links, names, _WIDTH)
     plain = [cable for cable in links if not cable.is_self_loop and len(set(cable.widths)) == 1]
     for like in by(plain, lambda cable: cable.joins_switches).values():
         counts = Counter(cable.widths[0] for cable in like)
@@ -64,31 +69,49 @@ def widths(links: Sequence[Cable], names: NodeNames) -> Iterator[TopologyFinding
             width = cable.widths[0]
             wider = sum(count for other, count in counts.items() if other > width)
             others = len(like) - 1
-            if not wider:
+            if not wider or cable.could_be:
                 continue
             kind = "links between switches" if cable.joins_switches else "links of adapters"
             text = f"{names.cable(cable)} runs at {width}x; {wider} of {others} {kind} are wider"
             if width == 1:
                 sure = others >= LEAST_ALIKE and wider >= NEARLY_ALL * others
-                yield (degraded if sure else info)(name, names.owner(cable), text)
+                yield (degraded if sure else info)(_WIDTH, names.owner(cable), text)
             elif others >= _RARE_OF and wider >= _RARE * others:
-                yield info(name, names.owner(cable), f"{text}: a split cable, or lanes are down")
+                yield info(_WIDTH, names.owner(cable), f"{text}: a split cable, or lanes are down")
 
 
 def speeds(links: Sequence[Cable], names: NodeNames) -> Iterator[TopologyFinding]:
     """Links whose ends differ in speed, and those slower than both their ends could be."""
-    name = "ib_link_speed_mismatch"
     for cable in links:
         if len(set(cable.speeds)) > 1:
-            ends = " and ".join(cable.speeds)
-            yield degraded(name, names.owner(cable), f"{names.cable(cable)}: the ends state {ends}")
+            text = f"{names.cable(cable)}: the ends state {' and '.join(cable.speeds)}"
+            yield degraded(_SPEED, names.owner(cable), text)
+    yield from _below_what_it_could_be(links, names, _SPEED)
     known = _Speeds([one for one in links if not one.is_self_loop and len(set(one.speeds)) == 1])
     for cable in known.links:
-        slower = known.reason(cable)
+        slower = None if cable.could_be else known.reason(cable)
         if slower is not None:
             sure, why = slower
             text = f"{names.cable(cable)} runs at {cable.speeds[0]}; {why}"
-            yield (degraded if sure else info)(name, names.owner(cable), text)
+            yield (degraded if sure else info)(_SPEED, names.owner(cable), text)
+
+
+def _below_what_it_could_be(
+    links: Sequence[Cable], names: NodeNames, name: str
+) -> Iterator[TopologyFinding]:
+    """Links of which the tool, which asked both ends, says that they could be wider or faster."""
+    for cable in links:
+        could = [
+            one for one in cable.could_be if (_LANES.fullmatch(one) is None) == (name == _SPEED)
+        ]
+        if could:
+            runs = " ".join([*(f"{w}x" for w in cable.widths[:1]), *cable.speeds[:1]])
+            yield degraded(
+                name,
+                names.owner(cable),
+                f"{names.cable(cable)} runs at {runs or 'less'}; both ends could do {could[0]}, as "
+                "iblinkinfo says",
+            )
 
 
 class _Speeds:

@@ -1,4 +1,4 @@
-"""Ports that are not up, in a fabric and on one host."""
+"""Ports that are not up, in a fabric and on one host, and a host's ports that are slow."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ncdiag.diagnose.topology.findings import degraded, info
 from ncdiag.diagnose.topology.ib_names import NodeNames
-from ncdiag.diagnose.topology.peers import LEAST_ALIKE, listed
+from ncdiag.diagnose.topology.peers import LEAST_ALIKE, below_the_usual, by, listed
 from ncdiag.model.topology import (
     IbFabric,
     IbLocalPort,
@@ -39,7 +39,7 @@ class _State:
 
 
 def check_ports(ports: IbPorts) -> tuple[TopologyFinding, ...]:
-    """The findings of one host's ports: those not up, and one slower than all others."""
+    """The findings of one host's ports: those not up, and those slower or narrower than most."""
     states = [
         _State(f"{port.ca}:{port.port}", port.ca, port.port, port.state, port.physical)
         for port in ports.ports
@@ -110,20 +110,79 @@ def _unused_numbers(states: Sequence[_State]) -> set[int]:
 
 
 def _slower(ports: Sequence[IbLocalPort]) -> Iterator[TopologyFinding]:
-    """The one port that is slower than all others of its link layer, which are alike."""
-    layers: dict[str, list[IbLocalPort]] = defaultdict(list)
-    for port in ports:
-        if (port.state or "").casefold() == "active" and port.rate_gbit_per_s is not None:
-            layers[(port.link_layer or "").casefold()].append(port)
-    for like in layers.values():
-        rates = Counter(port.rate_gbit_per_s for port in like)
-        usual, count = rates.most_common(1)[0]
-        odd = [port for port in like if (port.rate_gbit_per_s or 0) < (usual or 0)]
-        if count >= LEAST_ALIKE and len(odd) == 1 and count == len(like) - 1:
-            names = [f"{port.ca}:{port.port}" for port in like if port is not odd[0]]
-            yield info(
-                "ib_link_speed_mismatch",
-                f"{odd[0].ca}:{odd[0].port}",
-                f"{odd[0].ca}:{odd[0].port} runs at {odd[0].rate_gbit_per_s:g} Gbit/s; "
-                f"{listed(names)} at {usual:g}: a fault, or an adapter for something else",
+    """Ports slower than their like: those of one part, else the one odd port of a link layer."""
+    running = [port for port in ports if (port.state or "").casefold() == "active"]
+    told: set[str] = set()
+    for finding in (*_narrow(running), *_slow_of_part(running)):
+        # A port with a lane of four is slow because it is narrow.
+        if finding.where not in told:
+            told.add(finding.where)
+            yield finding
+    for like in by(running, _link_layer).values():
+        for finding in _slow_of_layer(like):
+            if finding.where not in told:
+                yield finding
+
+
+def _name(port: IbLocalPort) -> str:
+    return f"{port.ca}:{port.port}"
+
+
+def _link_layer(port: IbLocalPort) -> str:
+    return (port.link_layer or "").casefold()
+
+
+def _narrow(ports: Sequence[IbLocalPort]) -> Iterator[TopologyFinding]:
+    """Ports with fewer lanes than most of their generation have; Ethernet states none."""
+    stated = [port for port in ports if port.width and _link_layer(port) != _ETHERNET]
+    for like in by(stated, lambda port: (_link_layer(port), port.speed, port.part)).values():
+        result = below_the_usual([(port, float(port.width or 0)) for port in like])
+        for port, width in result.odd if result else ():
+            assert result is not None  # noqa: S101 - it has odd ones
+            yield degraded(
+                "ib_link_width_mismatch",
+                _name(port),
+                f"{_name(port)} runs at {width:g}X {port.speed or ''}".rstrip()
+                + f"; {result.agree} of the {result.total} ports like it run at {result.usual:g}X",
             )
+
+
+def _slow_of_part(ports: Sequence[IbLocalPort]) -> Iterator[TopologyFinding]:
+    """InfiniBand ports slower than most of the adapters of the same part."""
+    stated = [
+        port
+        for port in ports
+        if port.part and port.rate_gbit_per_s is not None and _link_layer(port) != _ETHERNET
+    ]
+    for like in by(stated, lambda port: (_link_layer(port), port.part)).values():
+        result = below_the_usual([(port, port.rate_gbit_per_s or 0.0) for port in like])
+        slow = by(result.odd, lambda pair: pair[1]) if result else {}
+        for rate, several in slow.items():
+            assert result is not None  # noqa: S101 - it has odd ones
+            for port, _ in several:
+                text = (
+                    f"{_name(port)} runs at {rate:g} Gbit/s; {result.agree} of the {result.total} "
+                    f"ports of {port.part} adapters run at {result.usual:g}"
+                )
+                if len(several) > 1:
+                    text += "; there are several of them, so probably for storage or management"
+                report = info if len(several) > 1 else degraded
+                yield report("ib_link_speed_mismatch", _name(port), text)
+
+
+def _slow_of_layer(like: Sequence[IbLocalPort]) -> Iterator[TopologyFinding]:
+    """The one port that is slower than all others of its link layer, which are alike."""
+    known = [port for port in like if port.rate_gbit_per_s is not None]
+    rates = Counter(port.rate_gbit_per_s for port in known)
+    if not rates:
+        return
+    usual, count = rates.most_common(1)[0]
+    odd = [port for port in known if (port.rate_gbit_per_s or 0) < (usual or 0)]
+    if count >= LEAST_ALIKE and len(odd) == 1 and count == len(known) - 1:
+        names = [_name(port) for port in known if port is not odd[0]]
+        yield info(
+            "ib_link_speed_mismatch",
+            _name(odd[0]),
+            f"{_name(odd[0])} runs at {odd[0].rate_gbit_per_s:g} Gbit/s; "
+            f"{listed(names)} at {usual:g}: a fault, or an adapter for something else",
+        )

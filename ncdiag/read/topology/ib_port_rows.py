@@ -37,6 +37,7 @@ class PortRow:
     speed: str | None = None
     state: str | None = None
     physical: str | None = None
+    could_be: str | None = None
 
 
 @dataclass(slots=True)
@@ -104,6 +105,7 @@ class _Index:
                 speed=row.speed,
                 state=row.state,
                 physical=row.physical,
+                could_be=row.could_be,
             )
             ports.setdefault(row.number, port)
         first = node.first

@@ -35,6 +35,8 @@ _LINK = re.compile(
 _MAX_LINK_CHARS = 200
 _PEER = re.compile(rf'(?:{_GUID}\s+)?(\d{{1,9}})\s+(\d{{1,9}})\[[^\]]*\]\s*"(.*)"\s*(.*)')
 _NO_PEER = re.compile(r'\[[^\]]*\]\s*""\s*(.*)')
+# iblinkinfo compares what both ends support: ( Could be 4X Could be 25.78125 Gbps).
+_COULD_BE = re.compile(r"Could be ((?:(?!Could be)[^()]){1,60})")
 _RECOGNISED = re.compile(r"\d\[[ \d]{0,8}\][ \t]*==\(")
 
 
@@ -105,8 +107,8 @@ def _row(line: str, block: _Block | None, on_lines: dict[str, int]) -> PortRow |
     link = _LINK.fullmatch(" ".join(match[5].split()))
     if link is None:
         return None
-    known, peer = _peer(match[6])
-    if not known:
+    remark, peer = _peer(match[6])
+    if remark is None:
         return None
     guid = match[1].lower().rjust(16, "0") if match[1] else None
     node: object
@@ -132,18 +134,19 @@ def _row(line: str, block: _Block | None, on_lines: dict[str, int]) -> PortRow |
         speed=speed if speed and is_generation(speed) else None,
         state=link[4],
         physical=link[5],
+        could_be=", ".join(one.strip() for one in _COULD_BE.findall(remark)) or None,
     )
 
 
-def _peer(text: str) -> tuple[bool, PeerRow | None]:
-    """Whether ``text`` is whole, and the peer that it names."""
+def _peer(text: str) -> tuple[str | None, PeerRow | None]:
+    """The remark at the end of ``text``, ``None`` where it is not whole; the peer that it names."""
     if (match := _PEER.fullmatch(text)) is not None:
         guid, lid, port, description, rest = match.groups()
         guid = guid.lower().rjust(16, "0") if guid else None
-        return _is_closed(rest), PeerRow(None, guid, int(lid), int(port), description)
+        return _remark(rest), PeerRow(None, guid, int(lid), int(port), description)
     match = _NO_PEER.fullmatch(text)
-    return match is not None and _is_closed(match[1]), None
+    return (_remark(match[1]) if match else None), None
 
 
-def _is_closed(rest: str) -> bool:
-    return not rest or (rest.startswith("(") and rest.endswith(")"))
+def _remark(rest: str) -> str | None:
+    return rest if not rest or (rest.startswith("(") and rest.endswith(")")) else None

@@ -10,7 +10,8 @@ from ncdiag.read.topology.text import integer
 _ADAPTER = re.compile(r"(?:CA|iWARP RNIC|RNIC|Switch|Router):? '([^']{1,64})'")
 _PORT = re.compile(r"Port (\d{1,3}):")
 _KEY = re.compile(
-    r"(State|Physical state|Rate|Link layer|Port GUID|Number of ports):[ \t]*(.*)", re.IGNORECASE
+    r"(State|Physical state|Rate|Link layer|Port GUID|Number of ports|CA type):[ \t]*(.*)",
+    re.IGNORECASE,
 )
 _RECOGNISED = re.compile(
     r"^[ \t]*(?:CA|iWARP RNIC|RNIC):? '[^'\n]{1,64}'[ \t]*\n"
@@ -35,19 +36,21 @@ def recognises(text: str) -> bool:
 def read(text: str) -> IbPorts:
     """The ports; raises :class:`TruncatedTopologyError` where one of them is not whole."""
     ports: list[LocalPort] = []
-    adapter, stated, begun = None, 0, 0
+    adapter, part, stated, begun = None, "", 0, 0
     for raw in text.split("\n"):
         line = raw.strip() if len(raw) <= _MAX_LINE_CHARS else ""
         if match := _ADAPTER.fullmatch(line):
-            adapter, stated, begun = match[1], 0, len(ports)
+            adapter, part, stated, begun = match[1], "", 0, len(ports)
         elif adapter is None:
             continue
         elif match := _PORT.fullmatch(line):
-            ports.append(LocalPort(adapter, int(match[1])))
+            ports.append(LocalPort(adapter, int(match[1]), {"part": part}))
         elif match := _KEY.fullmatch(line):
             key, value = match[1].lower(), match[2].strip()
             if key == "number of ports":
                 stated = integer(value) or 0
+            elif key == "ca type":
+                part = value
             elif len(ports) > begun:
                 ports[-1].values[_FIELDS[key]] = value
     if len(ports) - begun < stated:

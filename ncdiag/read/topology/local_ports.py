@@ -5,12 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ncdiag.model.topology import IbLocalPort, IbPorts, TruncatedTopologyError
+from ncdiag.read.topology.ib_rates import is_generation
 from ncdiag.read.topology.text import number
 
 _NEEDED = ("state", "physical", "rate")
 # rdma_port_get_link_layer, and libibumad's names for it.
 _LINK_LAYERS = {"infiniband", "ethernet", "ib", "unknown", "unspecified"}
 _RATE = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)(?:\s*(?:Gb/sec|\().*)?")
+# The kernel writes what the rate is made of beside it: (4X NDR).
+_LANES = re.compile(r"\((\d{1,2})X(?:\s+([A-Z]{3}\d{0,2}))?\)", re.IGNORECASE)
+_MOST_RATE_CHARS = 80
 _GUID = re.compile(r"0x([0-9a-fA-F]{1,16})")
 
 
@@ -46,6 +50,8 @@ def ports_of(ports: Sequence[LocalPort], *, ended: bool) -> IbPorts:
 
 def _record(port: LocalPort) -> IbLocalPort:
     rate = _RATE.match(port.values.get("rate", ""))
+    lanes = _LANES.search(port.values.get("rate", "")[:_MOST_RATE_CHARS])
+    speed = (lanes[2] or "").upper() if lanes else ""
     guid = _GUID.fullmatch(port.values.get("guid", ""))
     return IbLocalPort(
         ca=port.ca,
@@ -55,4 +61,7 @@ def _record(port: LocalPort) -> IbLocalPort:
         rate_gbit_per_s=number(rate[1]) if rate else None,
         link_layer=port.values.get("link_layer") or None,
         guid=guid[1].lower().rjust(16, "0") if guid else None,
+        width=int(lanes[1]) if lanes else None,
+        speed=speed if is_generation(speed) else None,
+        part=port.values.get("part") or None,
     )
