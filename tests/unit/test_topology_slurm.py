@@ -220,3 +220,30 @@ def test_any_lines_in_any_order_are_read_or_refused(lines: list[str]) -> None:
     except (NotATopologyError, TruncatedTopologyError) as error:
         outcome = str(error)
     assert not isinstance(outcome, str) or "\n" not in outcome
+
+
+def ring_of(text: str) -> list[tuple[str, str]]:
+    return [(one.where, one.severity.value) for one in check(slurm(text))]
+
+
+def test_switches_below_each_other_are_a_ring_wherever_they_stand() -> None:
+    ring = "SwitchName=a Switches=b\nSwitchName=b Switches=a{more}\n"
+    leaf = "SwitchName=l Nodes=n[1-4]\n"
+
+    assert ring_of(ring.format(more="") + leaf) == [("a", "degraded")]
+    assert ring_of(ring.format(more=",l") + leaf) == [("a", "degraded")]
+    assert ring_of("SwitchName=r Switches=a\n" + ring.format(more=",l") + leaf) == [
+        ("a", "degraded")
+    ]
+    assert ring_of("SwitchName=a Switches=a,l\n" + leaf) == [("a", "degraded")]
+    two = ring.format(more="") + "SwitchName=x Switches=y\nSwitchName=y Switches=x\n"
+    assert ring_of(two) == [("a", "degraded"), ("x", "degraded")]
+    assert ring_of("SwitchName=r Switches=l\n" + leaf) == []
+
+
+def test_many_rings_are_told_in_time() -> None:
+    pairs = "".join(
+        f"SwitchName=a{at} Switches=b{at}\nSwitchName=b{at} Switches=a{at}\n" for at in range(3000)
+    )
+
+    assert len(ring_of(pairs)) == 3000

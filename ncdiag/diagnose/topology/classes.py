@@ -270,8 +270,9 @@ CLASSES: tuple[FindingClass, ...] = (
         "slurm_no_common_root",
         Area.SLURM,
         _DEGRADED_OR_INFO,
-        "the switches have no common root",
-        "jobs across the parts are not placed by topology; add the switch above them",
+        "the switches have no common root, or some of them form a ring",
+        "jobs across the parts are not placed by topology; name each switch below one other only, "
+        "and add the switch above all of them",
     ),
     FindingClass(
         "slurm_undefined_switch",

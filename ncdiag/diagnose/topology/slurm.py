@@ -14,7 +14,7 @@ _MAIN_ROOT = 0.5
 
 def check_slurm(topology: SlurmTopology) -> tuple[TopologyFinding, ...]:
     """The findings of a tree or of blocks."""
-    return (*_twice(topology), *_undefined(topology), *_roots(topology))
+    return (*_twice(topology), *_undefined(topology), *_rings(topology), *_roots(topology))
 
 
 def _twice(topology: SlurmTopology) -> Iterator[TopologyFinding]:
@@ -53,21 +53,73 @@ def _undefined(topology: SlurmTopology) -> Iterator[TopologyFinding]:
         )
 
 
+def _rings(topology: SlurmTopology) -> Iterator[TopologyFinding]:
+    """Switches that are below themselves, ring by ring."""
+    below = {switch.name: set(switch.switches) for switch in topology.switches}
+    left = _without_ends(below)
+    above: dict[str, set[str]] = defaultdict(set)
+    for name in left:
+        for child in below[name]:
+            above[child].add(name)
+    left = _without_ends({name: above[name] & left for name in left})
+    order = {name: place for place, name in enumerate(below)}
+    for first in below:
+        if first not in left:
+            continue
+        ring = _joined(first, below, above, left)
+        left -= ring
+        names = sorted(ring, key=lambda name: order[name])
+        told = f"{listed(names)} are below each other: a ring"
+        yield degraded(
+            "slurm_no_common_root",
+            names[0],
+            told if len(names) > 1 else f"{names[0]} names itself as a switch below it",
+        )
+
+
+def _without_ends(towards: Mapping[str, set[str]]) -> set[str]:
+    """What is left once all that leads nowhere is taken away, again and again."""
+    back: dict[str, list[str]] = defaultdict(list)
+    for name, others in towards.items():
+        for other in others:
+            back[other].append(name)
+    ways = {name: sum(other in towards for other in others) for name, others in towards.items()}
+    ends = [name for name, count in ways.items() if not count]
+    left = set(towards)
+    while ends:
+        end = ends.pop()
+        left.discard(end)
+        for name in back[end]:
+            ways[name] -= 1
+            if not ways[name]:
+                ends.append(name)
+    return left
+
+
+def _joined(
+    name: str,
+    below: Mapping[str, set[str]],
+    above: Mapping[str, set[str]],
+    left: set[str],
+) -> set[str]:
+    """The switches of ``left`` that hang together with one of them."""
+    found, open_ = {name}, [name]
+    while open_:
+        one = open_.pop()
+        new = ((below[one] | above[one]) & left) - found
+        found |= new
+        open_.extend(new)
+    return found
+
+
 def _roots(topology: SlurmTopology) -> Iterator[TopologyFinding]:
-    """Roots beside the one over most nodes; several alike; none, where switches form a ring."""
+    """Roots beside the one over most nodes, or several alike."""
     if topology.plugin == "block":
         return
     switches = {switch.name: switch for switch in topology.switches}
     below = {name for switch in topology.switches for name in switch.switches}
     roots = [name for name in switches if name not in below]
-    if len(roots) == 1:
-        return
-    if not roots:
-        yield degraded(
-            "slurm_no_common_root",
-            topology.switches[0].name,
-            f"every one of {len(switches)} switches is below another: they form a ring",
-        )
+    if len(roots) < 2:
         return
     sizes = {name: len(_nodes_below(name, switches)) for name in roots}
     main = max(roots, key=lambda name: sizes[name])
