@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from ncdiag.expect import network
 from ncdiag.expect.curve import CURVE_SIZES_BYTES, Point, Way, best_point, ways
-from ncdiag.expect.derivation import Limit, Line, Term, figure, least, of_line, product
+from ncdiag.expect.derivation import Limit, Line, Term, counted, figure, least, of_line, product
 from ncdiag.expect.machine import Machine
+from ncdiag.expect.peers import peers_limit
 from ncdiag.expect.traffic import (
     Algorithm,
     Collective,
     Layout,
+    Pattern,
     Traffic,
     algorithms,
     bus_factor,
@@ -21,6 +23,15 @@ from ncdiag.model.errors import UndecidedError, UsageError
 
 MAX_NODES = 1_000_000
 _TREE_IN_THE_LONG_RUN = 2.0
+# NCCL 2.30, src/graph/tuning.cc: of the bandwidth of its channels, for all-reduce by trees.
+_TREE_SHARE = 0.92
+# NCCL 2.28, same file, perChMaxNVLSTreeBws: the most bus bandwidth of a channel in GB/s, on two
+# nodes and on more. NVLS has a channel for each head.
+_HEAD_GB_PER_S = {"Hopper": (57.7, 45.5), "Blackwell": (96.0, 80.0)}
+_TWO_NODES = 2
+_MOST_GPUS_PROVED = 8  # of one domain by NVLS
+_NEWEST_XGMI = ("MI355X", "gfx95")
+_BY_NVLS = (Algorithm.NVLS, Algorithm.NVLSTREE)
 _BY_TREE = (Algorithm.TREE, Algorithm.NVLSTREE)
 
 
@@ -54,6 +65,8 @@ class CollectiveExpectation:
     others: tuple[tuple[Algorithm, float], ...]
     curve: tuple[Point, ...]
     ways: tuple[Way, ...]
+    notes: tuple[str, ...] = ()
+    """Where published runs are known to differ from this by more than 15 %."""
 
     def at(self, size_bytes: int) -> Point:
         """What to expect of messages of one size, in bytes as nccl-tests counts them."""
@@ -73,7 +86,8 @@ def expect_collective(
 
     Without ``algorithm`` it is the best of those that NCCL would weigh. Raises
     :class:`UsageError` for what cannot be: too many GPUs, an algorithm that the machine or the
-    collective does not have, one GPU alone, an MTU that RDMA does not know.
+    collective does not have, one GPU alone, an MTU that RDMA does not know;
+    :class:`UndecidedError` where nobody says what GPUs there are, or how they are joined.
     """
     conditions = conditions or Conditions()
     layout = _layout(machine, nodes, gpus_per_node)
@@ -112,10 +126,27 @@ def expect_collective(
         others=tuple((one, its.gb_per_s * factor) for one, its in found if one is not chosen),
         curve=tuple(best_point(every_way, size, factor) for size in CURVE_SIZES_BYTES),
         ways=every_way,
+        notes=_known_to_be_off(machine, collective, chosen, layout),
     )
 
 
+def _known_to_be_off(
+    machine: Machine, collective: Collective, algorithm: Algorithm, layout: Layout
+) -> tuple[str, ...]:
+    """What published runs say against the model; docs/expect.md has the figures."""
+    notes = []
+    if algorithm in _BY_NVLS and layout.per_domain > _MOST_GPUS_PROVED:
+        notes.append("runs of 72 GPUs reached 0.6 to 0.8 of this: do not judge by it")
+    if collective is Collective.ALLTOALL and machine.gpu.startswith(_NEWEST_XGMI):
+        notes.append("AMD's reference for MI355X is 0.86 of this: do not judge by it")
+    if layout.domains > 1:
+        notes.append("1 to 64 MiB between hosts were seen at half of the curve")
+    return tuple(notes)
+
+
 def _layout(machine: Machine, nodes: int, gpus_per_node: int | None) -> Layout:
+    if not machine.gpus:
+        raise UndecidedError(f"{machine.name} shows no GPU, so no collective can be expected of it")
     gpus = machine.gpus if gpus_per_node is None else gpus_per_node
     if not 1 <= nodes <= MAX_NODES:
         raise UsageError(f"the number of nodes must be 1 to {MAX_NODES}, not {nodes}")
@@ -127,7 +158,13 @@ def _layout(machine: Machine, nodes: int, gpus_per_node: int | None) -> Layout:
     hosts_per_domain = 1
     if machine.fabric is not None and machine.fabric.switched:
         hosts_per_domain = max(1, machine.fabric.domain_gpus // machine.gpus)
-    return Layout(ranks=ranks, domains=math.ceil(nodes / hosts_per_domain), hosts=nodes)
+    domains = math.ceil(nodes / hosts_per_domain)
+    return Layout(
+        ranks=ranks,
+        domains=domains,
+        hosts=nodes,
+        hosts_of_full=hosts_per_domain if domains > 1 else nodes,
+    )
 
 
 def _weighed(
@@ -174,7 +211,30 @@ def _algbw(
             f"{machine.name} says neither how its GPUs are joined nor how fast its PCIe is, "
             "so nothing can be expected of it"
         )
-    return least(limits)
+    if algorithm is Algorithm.NVLSTREE:
+        limits.extend(_of_heads(machine, layout))
+    limit = least(limits)
+    if algorithm is Algorithm.TREE:
+        limit = limit.then("by trees", Term(_TREE_SHARE, "of it"), why="as NCCL counts")
+    return limit
+
+
+def _of_heads(machine: Machine, layout: Layout) -> Iterator[Limit]:
+    """What trees of NVLS reach by the GPUs that have a NIC to lead one."""
+    known = _HEAD_GB_PER_S.get(machine.generation)
+    if known is None:
+        return
+    heads = min(layout.fewest_per_domain, len(machine.rails) * layout.fewest_hosts)
+    line = product(
+        "trees of NVLS",
+        counted(heads, "head"),
+        Term(known[0] if layout.domains == _TWO_NODES else known[1], "GB/s bus bandwidth"),
+        why="a GPU with a NIC heads each tree; NCCL counts no more",
+    )
+    factor = bus_factor(Collective.ALL_REDUCE, layout.ranks)
+    yield of_line("NVLSTree", line).then(
+        "as algorithm bandwidth", Term(factor, "bus factor", inverse=True)
+    )
 
 
 def _check(machine: Machine, layout: Layout, algorithm: Algorithm, conditions: Conditions) -> None:
@@ -194,19 +254,28 @@ def _check(machine: Machine, layout: Layout, algorithm: Algorithm, conditions: C
 def _limits(
     machine: Machine, layout: Layout, bytes_sent: Traffic, conditions: Conditions
 ) -> Iterator[Limit]:
-    gpus = math.ceil(layout.per_domain)
+    gpus = layout.per_domain
     if bytes_sent.in_switch:
         yield _per_size(_in_switch(machine), bytes_sent.in_switch, "reduced in NVSwitches")
     if bytes_sent.fabric:
         inside = _fabric(machine, gpus)
         if inside is not None:
             yield _per_size(inside, bytes_sent.fabric, f"between GPUs by {inside.resource}")
+    if bytes_sent.one_peer and _in_pairs(machine, bytes_sent):
+        pairs = bytes_sent.pattern.pairs(gpus)
+        apart = peers_limit(machine, pairs, bytes_sent.one_peer, bytes_sent.pattern)
+        if apart is not None:
+            yield apart
     mtu = network.check_mtu(conditions.mtu_bytes)
     if bytes_sent.network:
-        per_host = math.ceil(layout.ranks / layout.hosts)
+        per_host = layout.ranks // layout.hosts
         whole = network.host_limit(machine, per_host, gdr=conditions.gdr, mtu_bytes=mtu)
-        if layout.hosts_per_domain > 1:
-            whole = whole.then("all hosts of one domain", Term(layout.hosts_per_domain, "hosts"))
+        if layout.most_hosts > 1:
+            whole = whole.then(
+                "all hosts of one domain",
+                counted(layout.fewest_hosts, "host"),
+                why=_filled(layout),
+            )
         yield _per_size(whole, bytes_sent.network, "between hosts")
     if bytes_sent.one_nic:
         if not machine.rails:
@@ -216,6 +285,23 @@ def _limits(
             for rail in machine.rails
         )
         yield _per_size(alone, bytes_sent.one_nic, "between hosts, by one NIC")
+
+
+def _in_pairs(machine: Machine, bytes_sent: Traffic) -> bool:
+    """Whether it counts who sends to whom, and not only how much each GPU sends."""
+    if bytes_sent.pattern is Pattern.RING:
+        return True
+    fabric = machine.fabric
+    return fabric is not None and not fabric.switched and bool(fabric.pair_links)
+
+
+def _filled(layout: Layout) -> str:
+    if layout.fewest_hosts == layout.most_hosts:
+        return ""
+    return (
+        f"domains filled one by one: {layout.domains - 1} with {layout.most_hosts} hosts, "
+        f"the last with {layout.fewest_hosts}, which binds"
+    )
 
 
 def _per_size(limit: Limit, share: float, what: str) -> Limit:
@@ -233,7 +319,7 @@ def _in_switch(machine: Machine) -> Limit:
         raise UsageError(f"{machine.name} has no NVLS")
     line = product(
         f"{fabric.name} of one GPU with NVLS",
-        Term(fabric.links, "links"),
+        counted(fabric.links, "link"),
         Term(fabric.effective_gb_per_s, "GB/s"),
         Term(fabric.multicast_share, "multicast"),
     )
@@ -248,7 +334,7 @@ def _fabric(machine: Machine, gpus: int) -> Limit | None:
         return network.gpu_to_gpu_by_host(machine)
     line = product(
         f"{fabric.name} of one GPU",
-        Term(links, "links"),
+        counted(links, "link"),
         Term(fabric.effective_gb_per_s, "GB/s"),
     )
     return of_line(fabric.name, line)

@@ -35,6 +35,11 @@ class Line:
         return f"{self.what}: {self.formula} = {figure(self.gb_per_s)} GB/s"
 
 
+def counted(number: int, thing: str) -> Term:
+    """``18 links``, ``1 link``."""
+    return Term(number, thing if number == 1 else f"{thing}s")
+
+
 def product(what: str, *terms: Term, why: str = "") -> Line:
     """The line that multiplies ``terms``, the first of them a rate in GB/s or the like."""
     result = 1.0

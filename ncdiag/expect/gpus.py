@@ -11,10 +11,14 @@ _NVLINK2 = (25.0, 20.0)
 _NVLINK3 = (25.0, 20.0)
 _NVLINK4 = (25.0, 20.6)
 _NVLINK5 = (50.0, 40.1)
-# RCCL 2.22, src/graph/topo.h: MI200_XGMI_WIDTH, GFX94X_XGMI_WIDTH, GFX95X_XGMI_WIDTH.
-_MI200_LINK = (50.0, 36.0)
-_MI300_LINK = (64.0, 48.0)
-_MI350_LINK = (76.8, 48.0)
+# AMD counts 48 of 64 GB/s on MI300, after CRC and headers (ROCm blog "Understanding RCCL Bandwidth
+# and xGMI Performance on AMD Instinct MI300X"; rccl issue 1210). The share is taken to be the same
+# on the faster links of MI350, for which RCCL's own table repeats the 48 of MI300.
+_XGMI_SHARE = 0.75
+# RCCL 2.22, src/graph/topo.h: MI200_XGMI_WIDTH.
+MI200_LINK = (50.0, 36.0)
+MI300_LINK = (64.0, 64.0 * _XGMI_SHARE)
+MI350_LINK = (76.8, 76.8 * _XGMI_SHARE)
 # What reduction and multicast in the switch reach, of what a link's kernel gets (NCCL 2.30,
 # src/graph/tuning.cc, nvlsEfficiency by architecture).
 HOPPER_MULTICAST = 0.85
@@ -55,7 +59,11 @@ def _nvlink(
 
 
 def _mesh(
-    name: str, links: int, rates: tuple[float, float], ring_links: tuple[tuple[int, int], ...]
+    name: str,
+    links: int,
+    rates: tuple[float, float],
+    ring_links: tuple[tuple[int, int], ...],
+    pair_links: tuple[tuple[int, ...], ...] = (),
 ) -> GpuFabric:
     return GpuFabric(
         name=name,
@@ -65,16 +73,44 @@ def _mesh(
         switched=False,
         domain_gpus=ring_links[-1][0],
         ring_links=ring_links,
+        pair_links=pair_links,
     )
+
+
+def _pairs(*rows: str) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(map(int, row)) for row in rows)
 
 
 _NCCL = "NCCL 2.30 src/graph/topo.h for what a link yields"
 _RCCL = "RCCL src/graph/topo.h for what a link yields"
+_XGMI = "AMD's 48 of 64 GB/s for what a link yields (ROCm blog on xGMI, rccl#1210)"
 _FULL_MESH_OF_8 = tuple((gpus, gpus - 1) for gpus in range(2, 9))
 # DGX-1: two quads; within one a GPU has 4 links, and rings over all 8 GPUs use all 6.
 _CUBE_MESH = ((2, 2), (4, 4), (8, 6))
+_CUBE_MESH_PAIRS = _pairs(
+    "01122000",
+    "10210200",
+    "12020010",
+    "21200001",
+    "20000112",
+    "02001021",
+    "00101202",
+    "00012120",
+)
 # 8 dies in pairs: 4 links inside a pair, and 3 to other pairs, each of which rings use both ways.
 _MI250X_RINGS = ((2, 4), (8, 6))
+# Who is one hop away: ROCm's guide to MI200 (rocm-smi --showtopo). Some of the pairs of two modules
+# have a second link, which differs by board.
+_MI250X_PAIRS = _pairs(
+    "04100010",
+    "40010100",
+    "10041000",
+    "01400001",
+    "00100410",
+    "01004001",
+    "10001004",
+    "00010140",
+)
 
 GPUS: dict[str, GpuKind] = {
     kind.name: kind
@@ -83,7 +119,7 @@ GPUS: dict[str, GpuKind] = {
             name="V100 SXM2",
             generation="Volta",
             slot=_slot("gen3"),
-            fabric=_mesh("NVLink", 6, _NVLINK2, _CUBE_MESH),
+            fabric=_mesh("NVLink", 6, _NVLINK2, _CUBE_MESH, _CUBE_MESH_PAIRS),
             sources={
                 "fabric": f"NVIDIA V100 data sheet: 6 NVLink2, 300 GB/s both ways; {_NCCL}",
                 "slot": "NVIDIA V100 data sheet: PCIe gen3 x16",
@@ -233,7 +269,7 @@ GPUS: dict[str, GpuKind] = {
             name="MI250X",
             generation="CDNA2",
             slot=_slot("gen4"),
-            fabric=_mesh("xGMI", 7, _MI200_LINK, _MI250X_RINGS),
+            fabric=_mesh("xGMI", 7, MI200_LINK, _MI250X_RINGS, _MI250X_PAIRS),
             sources={
                 "fabric": f"AMD MI250X data sheet: 50 GB/s a link and way, 8 dies; {_RCCL}",
                 "slot": "AMD MI250X data sheet: PCIe gen4 x16",
@@ -243,9 +279,9 @@ GPUS: dict[str, GpuKind] = {
             name="MI300X",
             generation="CDNA3",
             slot=_slot("gen5"),
-            fabric=_mesh("xGMI", 7, _MI300_LINK, _FULL_MESH_OF_8),
+            fabric=_mesh("xGMI", 7, MI300_LINK, _FULL_MESH_OF_8),
             sources={
-                "fabric": f"AMD MI300X platform data sheet: 7 links of 64 GB/s a way; {_RCCL}",
+                "fabric": f"AMD MI300X platform data sheet: 7 links of 64 GB/s a way; {_XGMI}",
                 "slot": "AMD MI300X data sheet: PCIe gen5 x16",
             },
         ),
@@ -253,9 +289,9 @@ GPUS: dict[str, GpuKind] = {
             name="MI325X",
             generation="CDNA3",
             slot=_slot("gen5"),
-            fabric=_mesh("xGMI", 7, _MI300_LINK, _FULL_MESH_OF_8),
+            fabric=_mesh("xGMI", 7, MI300_LINK, _FULL_MESH_OF_8),
             sources={
-                "fabric": f"AMD MI325X data sheet: 7 links of 64 GB/s a way; {_RCCL}",
+                "fabric": f"AMD MI325X data sheet: 7 links of 64 GB/s a way; {_XGMI}",
                 "slot": "AMD MI325X data sheet: PCIe gen5 x16",
             },
         ),
@@ -263,9 +299,9 @@ GPUS: dict[str, GpuKind] = {
             name="MI355X",
             generation="CDNA4",
             slot=_slot("gen5"),
-            fabric=_mesh("xGMI", 7, _MI350_LINK, _FULL_MESH_OF_8),
+            fabric=_mesh("xGMI", 7, MI350_LINK, _FULL_MESH_OF_8),
             sources={
-                "fabric": f"AMD MI355X data sheet: 7 links of 76.8 GB/s a way; {_RCCL}",
+                "fabric": f"AMD MI355X data sheet: 7 links of 76.8 GB/s a way; {_XGMI}",
                 "slot": "AMD MI355X data sheet: PCIe gen5 x16",
             },
         ),

@@ -63,6 +63,22 @@ class GpuFabric:
             return 0  # bridges join the GPUs in twos
         return self.links_for(2)
 
+    def between(self, first: int, second: int) -> int | None:
+        """The GPU that bytes from one to the other go to next, ``second`` where links join them.
+
+        Of those in between it is the one with most links to both; ``None`` where there is none.
+        """
+        if self.links_between(first, second):
+            return second
+        others = range(len(self.pair_links))
+        best = max(others, key=lambda gpu: self._links_by(first, gpu, second), default=first)
+        return best if self.pair_links and self._links_by(first, best, second) else None
+
+    def _links_by(self, first: int, gpu: int, second: int) -> int:
+        if gpu in (first, second):
+            return 0
+        return min(self.links_between(first, gpu), self.links_between(gpu, second))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rail:

@@ -4,7 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ncdiag.expect.gpu_links import link_gb_per_s, nvlink_generation, to_switch
-from ncdiag.expect.gpus import BLACKWELL_MULTICAST, HOPPER_MULTICAST
+from ncdiag.expect.gpus import (
+    BLACKWELL_MULTICAST,
+    HOPPER_MULTICAST,
+    MI200_LINK,
+    MI300_LINK,
+    MI350_LINK,
+)
 from ncdiag.expect.machine import GpuFabric, HostPath, LinkLayer, Machine, Rail
 from ncdiag.expect.paths import PathType, gpu_adapter_path, gpu_pair_path, nearest_adapters
 from ncdiag.expect.places import host_of
@@ -14,9 +20,9 @@ from ncdiag.model.text import visible
 from ncdiag.model.topology import Adapter, Gpu, GpuLinkKind, NcclTopology, PciDevice
 
 # What one link signals, GB/s each way, by the architecture it begins with: data sheets of V100,
-# A100 and H100 25, Blackwell 50, bridges of sm 86 14; of MI200 50, MI300 64, MI350 76.8.
+# A100 and H100 25, Blackwell 50, bridges of sm 86 14.
 _RAW_NVLINK = ((100, 50.0), (87, 25.0), (86, 14.0), (70, 25.0), (60, 20.0))
-_RAW_XGMI = (("gfx95", 76.8), ("gfx94", 64.0), ("gfx90a", 50.0))
+_XGMI = (("gfx95", MI350_LINK), ("gfx94", MI300_LINK), ("gfx90a", MI200_LINK))
 _GENERATIONS = ((100, "Blackwell"), (90, "Hopper"), (80, "Ampere"), (70, "Volta"))
 _MULTICAST = {"Hopper": HOPPER_MULTICAST, "Blackwell": BLACKWELL_MULTICAST}
 _INFINIBAND_CLASS = 0x0207
@@ -45,7 +51,7 @@ def machine_of_dump(topology: object, name: str) -> Machine:
     host = _first_host(topology)
     gpus = [gpu for gpu in topology.gpus if host_of(topology, _cpu(topology, gpu)) == host]
     if not gpus and not topology.adapters:
-        raise UndecidedError(f"{shown} has neither a GPU nor a NIC")
+        raise UndecidedError(f"{shown} shows neither a GPU nor a NIC")
     if len(gpus) > _MAX_GPUS:
         raise UsageError(f"{shown} has {len(gpus)} GPUs on one host; {_MAX_GPUS} are the most")
     if len(topology.adapters) > _MAX_ADAPTERS:
@@ -111,7 +117,7 @@ def _fabric(topology: NcclTopology, gpus: Sequence[Gpu], generation: str) -> Gpu
     if not kinds or not gpus:
         return None
     kind = kinds.most_common(1)[0][0]
-    rates = [link_gb_per_s(gpu, kind) for gpu in gpus]
+    rates = [_effective(gpu, kind) for gpu in gpus]
     effective = min((rate for rate in rates if rate is not None), default=None)
     if effective is None:
         return None
@@ -139,12 +145,23 @@ def _count(gpu: Gpu, kind: GpuLinkKind) -> list[int]:
     return [max(0, link.count or 0) for link in gpu.links if link.kind is kind]
 
 
+def _effective(gpu: Gpu, kind: GpuLinkKind) -> float | None:
+    known = _xgmi(gpu) if kind is GpuLinkKind.XGMI else None
+    return link_gb_per_s(gpu, kind) if known is None else known[1]
+
+
 def _raw(gpu: Gpu, kind: GpuLinkKind, effective: float) -> float:
     if kind is GpuLinkKind.XGMI:
-        name = gpu.gcn or gpu.sm or ""
-        return next((rate for prefix, rate in _RAW_XGMI if name.startswith(prefix)), effective)
+        known = _xgmi(gpu)
+        return effective if known is None else known[0]
     sm = _sm(gpu) or 0
     return next((rate for least, rate in _RAW_NVLINK if sm >= least), effective)
+
+
+def _xgmi(gpu: Gpu) -> tuple[float, float] | None:
+    """What a link signals and what a kernel gets out of it, GB/s each way."""
+    name = gpu.gcn or gpu.sm or ""
+    return next((rates for prefix, rates in _XGMI if name.startswith(prefix)), None)
 
 
 def _pair_links(topology: NcclTopology, gpus: Sequence[Gpu]) -> tuple[tuple[int, ...], ...]:

@@ -24,7 +24,7 @@ _POWER_GB_PER_S = 32.0
 _ZHAOXIN_GB_PER_S = 6.0
 
 # Adapters that tell no speed, or a negative one, count for 10 Gbit/s.
-_ADAPTER_DEFAULT_GBIT_PER_S = 10.0
+ADAPTER_DEFAULT_GBIT_PER_S = 10.0
 
 
 def pcie_gb_per_s(device: PciDevice) -> float | None:
@@ -64,4 +64,4 @@ def adapter_gb_per_s(adapter: Adapter) -> float:
     if not adapter.has_element:
         return LOCAL_GB_PER_S
     speed = adapter.speed_gbit_per_s
-    return (speed if speed is not None and speed > 0 else _ADAPTER_DEFAULT_GBIT_PER_S) / 8
+    return (speed if speed is not None and speed > 0 else ADAPTER_DEFAULT_GBIT_PER_S) / 8

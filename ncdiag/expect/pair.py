@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ncdiag.expect import network
 from ncdiag.expect.collective import Conditions
-from ncdiag.expect.derivation import Limit, Line, Term, least, of_line, product
+from ncdiag.expect.derivation import Limit, Line, Term, counted, least, of_line, product
 from ncdiag.expect.machine import GpuFabric, Machine
 from ncdiag.model.errors import UndecidedError, UsageError
 
@@ -115,6 +115,10 @@ def expect_gpus(machine: Machine, first: int, second: int) -> GpuPairExpectation
     if fabric is not None and links:
         limit, copy = _linked(fabric, links), _copied(fabric, links)
         way = f"{fabric.name}{' through switches' if fabric.switched else ''}, {links} links"
+    elif fabric is not None and (between := fabric.between(first, second)) is not None:
+        links = min(fabric.links_between(first, between), fabric.links_between(between, second))
+        limit, copy = _linked(fabric, links), None
+        way = f"{fabric.name} through GPU {between}, {links} links"
     else:
         by_host = network.gpu_to_gpu_by_host(machine) if machine.fabric_known else None
         if by_host is None:
@@ -192,6 +196,8 @@ def _leave(
 
 
 def _check_gpu(machine: Machine, gpu: int) -> None:
+    if not machine.gpus:
+        raise UndecidedError(f"{machine.name} shows no GPU")
     if not 0 <= gpu < machine.gpus:
         raise UsageError(
             f"{machine.name} has no GPU {gpu}; it has {machine.gpus}, and they count from 0"
@@ -205,7 +211,7 @@ def _gpu_beside(machine: Machine, rail: int) -> int | None:
 def _linked(fabric: GpuFabric, links: int) -> Limit:
     line = product(
         f"{fabric.name} between the GPUs",
-        Term(links, "links"),
+        counted(links, "link"),
         Term(fabric.effective_gb_per_s, "GB/s"),
         why="what a kernel gets out of the links",
     )
@@ -218,7 +224,7 @@ def _copied(fabric: GpuFabric, links: int) -> Line | None:
         return None
     return product(
         "copied by copy engines",
-        Term(links, "links"),
+        counted(links, "link"),
         Term(fabric.raw_gb_per_s, "GB/s"),
         Term(NVLINK_COPY_SHARE, "packets"),
         why="as pair copies of nvbandwidth and p2pBandwidthLatencyTest measure",

@@ -2,10 +2,12 @@
 
 This is arithmetic, not measurement: what one GPU sends over its links, and what one NVLink domain
 sends over its NICs, in the busier direction. Sizes are counted as nccl-tests counts them, that is
-in total for all-gather, reduce-scatter and all-to-all. ``ranks`` GPUs stand in ``domains`` domains
-of ``per_domain`` GPUs each.
+in total for all-gather, reduce-scatter and all-to-all.
 """
 
+import itertools
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -37,6 +39,24 @@ class Algorithm(StrEnum):
     P2P = "p2p"
 
 
+class Pattern(StrEnum):
+    """Who sends to whom at the same time, by peers in their order."""
+
+    RING = "each to the next"
+    ALL_PAIRS = "all pairs at once"
+    ONE_TO_ALL = "one to all others"
+
+    def pairs(self, gpus: int) -> Iterator[tuple[int, int]]:
+        """The pairs, among ``gpus`` GPUs."""
+        match self:
+            case Pattern.RING:
+                yield from ((gpu, (gpu + 1) % gpus) for gpu in range(gpus))
+            case Pattern.ALL_PAIRS:
+                yield from itertools.permutations(range(gpus), 2)
+            case Pattern.ONE_TO_ALL:
+                yield from ((0, gpu) for gpu in range(1, gpus))
+
+
 _SHARDED = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER)
 _PEER_TO_PEER = (Collective.ALLTOALL, Collective.GATHER, Collective.SCATTER, Collective.SENDRECV)
 _IN_SWITCH = (Algorithm.NVLS, Algorithm.NVLSTREE)
@@ -44,32 +64,50 @@ _IN_SWITCH = (Algorithm.NVLS, Algorithm.NVLSTREE)
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Who takes part: ``ranks`` GPUs in ``domains`` NVLink domains, on ``hosts`` hosts."""
+    """Who takes part: ``ranks`` GPUs in ``domains`` NVLink domains, on ``hosts`` hosts.
+
+    Domains are filled one after the other, as launchers do; the last may have fewer hosts.
+    ``hosts_of_full`` is how many a full one has; without it they are as even as can be.
+    """
 
     ranks: int
     domains: int
     hosts: int
+    hosts_of_full: int | None = None
 
     @property
-    def per_domain(self) -> float:
-        """GPUs of one domain, taken as spread evenly."""
-        return self.ranks / self.domains
+    def most_hosts(self) -> int:
+        """Hosts of the largest domain."""
+        return self.hosts_of_full or math.ceil(self.hosts / self.domains)
 
     @property
-    def hosts_per_domain(self) -> float:
-        """Hosts of one domain, likewise."""
-        return self.hosts / self.domains
+    def fewest_hosts(self) -> int:
+        """Hosts of the smallest domain, which has the fewest NICs."""
+        return self.hosts - (self.domains - 1) * self.most_hosts
+
+    @property
+    def per_domain(self) -> int:
+        """GPUs of the largest domain."""
+        return self.ranks * self.most_hosts // self.hosts
+
+    @property
+    def fewest_per_domain(self) -> int:
+        """GPUs of the smallest domain."""
+        return self.ranks * self.fewest_hosts // self.hosts
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """Bytes per byte of size.
 
-    ``fabric`` is what a GPU sends over its links, ``in_switch`` the same while the switch reduces
-    and multicasts, ``network`` what a domain sends over all its NICs, ``one_nic`` over one.
+    ``fabric`` is what a GPU sends over its links, ``one_peer`` the most that it sends to one peer
+    among them, where that counts; ``pattern`` says to whom. ``in_switch`` is sent while the switch
+    reduces and multicasts, ``network`` by a domain over all its NICs, ``one_nic`` over one.
     """
 
     fabric: float = 0.0
+    one_peer: float = 0.0
+    pattern: Pattern = Pattern.RING
     in_switch: float = 0.0
     network: float = 0.0
     one_nic: float = 0.0
@@ -133,10 +171,11 @@ def _all_reduce(algorithm: Algorithm, layout: Layout, *, multicast: bool) -> Tra
     network = 0.0
     if layout.domains > 1:
         network = 1.0 if algorithm is Algorithm.SHARP else tree_load(layout.domains)
+    fewest = layout.fewest_per_domain if layout.fewest_per_domain > 1 else gpus
     in_switch = fabric = 0.0
     if gpus > 1:
         if algorithm in _IN_SWITCH or (algorithm is Algorithm.SHARP and multicast):
-            in_switch = (gpus + 1) / gpus
+            in_switch = (fewest + 1) / fewest
         elif algorithm is Algorithm.SHARP:
             fabric = 2 * (gpus - 1) / gpus  # reduce-scatter to the NICs, all-gather from them
         else:
@@ -147,12 +186,26 @@ def _all_reduce(algorithm: Algorithm, layout: Layout, *, multicast: bool) -> Tra
 def _peer_to_peer(collective: Collective, layout: Layout) -> Traffic:
     ranks, inside = layout.ranks, layout.per_domain
     if collective is Collective.SENDRECV:
-        far = layout.domains > 1
-        return Traffic(fabric=0.0 if far else 1.0, one_nic=1.0 if far else 0.0)
-    fabric, outside = (inside - 1) / ranks, (ranks - inside) / ranks
+        # Each rank to the next one: the slowest of these pairs decides.
+        return Traffic(
+            one_peer=1.0 if inside > 1 else 0.0, one_nic=1.0 if layout.domains > 1 else 0.0
+        )
+    message = 1 / ranks if inside > 1 else 0.0
+    fabric = (inside - 1) / ranks
     if collective is Collective.ALLTOALL:
-        return Traffic(fabric=fabric, network=outside * inside)
-    return Traffic(fabric=fabric, one_nic=outside)
+        fewest = layout.fewest_per_domain
+        return Traffic(
+            fabric=fabric,
+            one_peer=message,
+            pattern=Pattern.ALL_PAIRS,
+            network=fewest * (ranks - fewest) / ranks,
+        )
+    return Traffic(
+        fabric=fabric,
+        one_peer=message,
+        pattern=Pattern.ONE_TO_ALL,
+        one_nic=(ranks - inside) / ranks,
+    )
 
 
 def tree_load(domains: int) -> float:

@@ -122,6 +122,85 @@ def test_trays_of_one_rack_are_one_domain_and_racks_are_several() -> None:
     assert expect(NVL72, 36).algorithm is Algorithm.NVLSTREE
 
 
+@pytest.mark.parametrize(
+    ("nodes", "smallest"), [(19, 1), (20, 2), (37, 1), (36, 18), (40, 4), (18 * 7 + 5, 5)]
+)
+def test_the_rack_with_the_fewest_trays_binds(nodes: int, smallest: int) -> None:
+    found = expect(NVL72, nodes, algorithm=Algorithm.RING)
+    nics = smallest * 4 * 50 * 4096 / 4122
+    assert found.busbw_gb_per_s == pytest.approx(min(nics, 18 * 40.1))
+    uneven = [line for line in found.derivation if "domains filled one by one" in line.why]
+    assert len(uneven) == (smallest != 18)
+    assert all(f"the last with {smallest}" in line.why for line in uneven)
+
+
+def test_trees_count_as_nccl_counts_them() -> None:
+    found = expect(A100, 1, algorithm=Algorithm.TREE)
+    assert found.algbw_gb_per_s == pytest.approx(12 * 20 / 2 * 0.92)
+
+
+@pytest.mark.parametrize(("nodes", "each"), [(2, 57.7), (4, 45.5)])
+def test_trees_of_nvls_are_bound_by_their_heads(nodes: int, each: float) -> None:
+    found = expect(H100, nodes, algorithm=Algorithm.NVLSTREE)
+    assert found.busbw_gb_per_s == pytest.approx(8 * each)
+    few = replace(H100, rails=H100.rails[:4])
+    assert expect(few, nodes, algorithm=Algorithm.NVLSTREE).busbw_gb_per_s <= 4 * each * 1.0001
+
+
+@pytest.mark.parametrize(
+    ("machine", "collective", "gpus", "busbw"),
+    [
+        ("mi300x-8x400g", "sendrecv", 8, 48),
+        ("mi355x-8x400g", "sendrecv", 8, 57.6),
+        ("mi300x-8x400g", "alltoall", 8, 7 * 48),
+        ("mi300x-8x400g", "alltoall", 4, 3 * 48),
+        ("mi300x-8x400g", "all_gather", 8, 7 * 48),
+        ("mi355x-8x400g", "all_reduce", 8, 7 * 57.6),
+        ("mi250x-4x200g", "sendrecv", 2, 4 * 36),
+        ("mi250x-4x200g", "sendrecv", 8, 36),
+        ("v100-4x100g", "sendrecv", 2, 20),
+        ("v100-4x100g", "sendrecv", 8, 20),
+        ("v100-4x100g", "broadcast", 8, 6 * 20),
+        ("h100-8x400g", "sendrecv", 8, 18 * 20.6),
+    ],
+)
+def test_without_switches_the_slowest_pair_decides(
+    machine: str, collective: str, gpus: int, busbw: float
+) -> None:
+    found = expect_collective(find_machine(machine), Collective(collective), 1, gpus_per_node=gpus)
+    assert found.busbw_gb_per_s == pytest.approx(busbw)
+
+
+def test_what_has_no_link_takes_room_on_those_of_others() -> None:
+    v100 = find_machine("v100-4x100g")
+    found = expect_collective(v100, Collective.ALLTOALL, 1)
+    assert found.busbw_gb_per_s < 6 * 20 / 2
+    assert any("messages on one way" in line.formula for line in found.derivation)
+
+
+def test_pairs_of_bridged_gpus_meet_by_the_host() -> None:
+    found = expect_collective(find_machine("a100-pcie"), Collective.SENDRECV, 1)
+    assert found.binding == "PCIe host bridge"
+    two = expect_collective(find_machine("a100-pcie"), Collective.SENDRECV, 1, gpus_per_node=2)
+    assert two.busbw_gb_per_s == pytest.approx(12 * 20)
+
+
+def test_between_hosts_a_neighbour_can_be_slower_than_the_nic() -> None:
+    found = expect_collective(find_machine("v100-4x100g"), Collective.SENDRECV, 4)
+    assert found.busbw_gb_per_s == pytest.approx(12.5 * 4096 / 4122)
+    fast = replace(find_machine("v100-4x100g"), rails=H100.rails)
+    assert expect_collective(fast, Collective.SENDRECV, 4).binding == "NVLink"
+
+
+def test_what_is_known_to_be_off_is_said() -> None:
+    assert any("do not judge" in note for note in expect(NVL72, 18).notes)
+    assert any("do not judge" in note for note in expect(NVL72, 36).notes)
+    assert expect(NVL72, 2).notes == expect(H100).notes == ()
+    mi355x = find_machine("mi355x-8x400g")
+    assert expect_collective(mi355x, Collective.ALLTOALL, 1).notes
+    assert any("half of the curve" in note for note in expect(A100, 4).notes)
+
+
 def test_without_gpudirect_rdma_every_byte_crosses_the_host_bridge_twice() -> None:
     with_it = expect(A100, 4)
     without = expect(A100, 4, conditions=Conditions(gdr=False))

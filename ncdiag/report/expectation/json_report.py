@@ -26,6 +26,7 @@ def render_collective(expected: CollectiveExpectation, size_bytes: int | None) -
         algbw_gb_per_s=expected.algbw_gb_per_s,
         busbw_gb_per_s=expected.busbw_gb_per_s,
         binding=expected.binding,
+        notes=expected.notes,
         derivation=_lines(expected.derivation),
         weighed=[
             {"algorithm": algorithm, "busbw_gb_per_s": rate} for algorithm, rate in expected.others

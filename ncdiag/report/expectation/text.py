@@ -34,6 +34,8 @@ def render_collective(
         others = ", ".join(f"{one} {figure(rate)}" for one, rate in expected.others)
         _say(out, "weighed too", f"{others} GB/s bus bandwidth")
     _say(out, "bound by", expected.binding)
+    for note in expected.notes:
+        _say(out, "note", note)
     _derivation(out, expected.derivation)
     _curve(out, expected.curve[_SHOWN_SIZES])
 
