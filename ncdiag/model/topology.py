@@ -96,7 +96,10 @@ class PciDevice:
 
 @dataclass(frozen=True, slots=True)
 class GpuLink:
-    """One ``nvlink`` or ``xgmi`` row of a GPU: ``count`` links to ``target`` (a bus id)."""
+    """One ``nvlink`` or ``xgmi`` row of a GPU: ``count`` links to ``target`` (a bus id).
+
+    ``count`` is ``None`` where the file gives no number, or one that no count can be.
+    """
 
     kind: GpuLinkKind
     target: str | None

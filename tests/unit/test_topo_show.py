@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,13 @@ def test_the_json_is_that_of_the_contract(capfd: Capture) -> None:
         "gdr": True,
         "busid": "0000:99:00.0",
     }
+
+
+def test_the_architecture_of_an_amd_part_is_no_count_of_compute_units() -> None:
+    gpu = Gpu(pci=0, sm="304", gcn="gfx942")
+    made = NcclTopology((Cpu(0),), (PciDevice(0),), (gpu, replace(gpu, gcn=None)), ())
+    (first, second) = json.loads(json_report.render(made, ()))["gpus"]
+    assert (first["sm"], second["sm"]) == ("gfx942", "304")
 
 
 def test_show_says_what_is_wrong_and_exits_with_0(capfd: Capture) -> None:

@@ -233,3 +233,12 @@ def test_a_far_gpu_is_told_with_the_card_that_is_elsewhere() -> None:
     made = with_device(made, made.adapters[2].pci, parent=None, cpu=1)
     far = [finding for finding in check(made) if finding.name == "gpu_nic_far"]
     assert ["mlx5_2" in finding.explanation for finding in far] == [True]
+
+
+def test_one_port_whose_speed_is_no_number_is_told() -> None:
+    made = server()
+    unread = with_adapter(made, 4, speed_gbit_per_s=None)
+    assert faults(unread) == [("nic_speed_implausible", unread.adapters[4].name)]
+    for at in range(len(made.adapters)):
+        made = with_adapter(made, at, speed_gbit_per_s=None)
+    assert faults(made) == []

@@ -181,10 +181,40 @@ def test_the_same_count_both_ways_is_symmetric() -> None:
     assert "nvlink_asymmetric" not in classes(meshed(flat(), lambda a, b: 1 + (a + b) % 2))
 
 
-def test_a_row_without_a_count_says_nothing() -> None:
+def test_rows_without_a_count_are_told_and_are_no_missing_links() -> None:
     made = meshed(flat(), lambda _a, _b: 4)
     links = tuple(replace(link, count=None) for link in made.gpus[0].links)
-    assert faults(with_gpu(made, 0, links=links)) == []
+    assert faults(with_gpu(made, 0, links=links)) == [
+        ("nvlink_count_unknown", made.busid(made.gpus[0]))
+    ]
+
+
+def test_a_row_without_a_count_hides_no_row_that_is_gone() -> None:
+    made = _switched(SPREADS)
+    first, second, *_ = made.gpus[3].links
+    unreadable = with_gpu(made, 3, links=(replace(first, count=None), second))
+    assert {name for name, _ in faults(unreadable)} == {"nvlink_missing", "nvlink_count_unknown"}
+    assert "at most" in next(
+        one.explanation for one in check(unreadable) if one.name == "nvlink_missing"
+    )
+
+
+def test_a_row_without_a_count_on_every_gpu_is_no_fault() -> None:
+    made = _switched(SPREADS)
+    for at, gpu in enumerate(made.gpus):
+        made = with_gpu(made, at, links=tuple(replace(one, count=None) for one in gpu.links))
+    assert classes(made) == {"nvlink_count_unknown": "info"}
+
+
+def test_one_row_that_its_other_end_contradicts_is_one_finding() -> None:
+    made = meshed(flat(), lambda _a, _b: 4)
+    first, *others = made.gpus[1].links
+    one_less = with_gpu(made, 1, links=(replace(first, count=3), *others))
+    assert [name for name, _ in faults(one_less)] == ["nvlink_asymmetric"]
+    gone = with_gpu(made, 1, links=tuple(others))
+    assert [name for name, _ in faults(gone)] == ["nvlink_asymmetric"]
+    none = with_gpu(made, 1, links=())
+    assert ("nvlink_missing", made.busid(made.gpus[1])) in faults(none)
 
 
 def test_more_links_than_the_generation_has_on_one_gpu() -> None:

@@ -231,6 +231,13 @@ def test_values_that_are_no_numbers_are_unknown() -> None:
     assert topology.pci[0].pci_class is None
 
 
+@pytest.mark.parametrize("count", ["-4", "four", "", "4.5", "9" * 40])
+def test_a_count_of_links_is_a_number_or_unknown(count: str) -> None:
+    rows = f'<nvlink target="a" count="{count}"/><nvlink target="b" count="5"/>'
+    (gpu,) = nccl(f'<system><cpu><pci busid="1"><gpu>{rows}</gpu></pci></cpu></system>').gpus
+    assert [link.count for link in gpu.links] == [None, 5]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -12,7 +12,9 @@ from ncdiag.diagnose.topology.machine import (
     port_speed,
 )
 from ncdiag.diagnose.topology.peers import below_the_usual, by, listed, split
+from ncdiag.expect.nccl_links import ADAPTER_DEFAULT_GBIT_PER_S
 from ncdiag.model.topology import Adapter, Gpu, TopologyFinding
+from ncdiag.model.units import format_count
 
 # The fastest port there is: XDR over eight lanes.
 _FASTEST_GBIT_PER_S = 1600.0
@@ -72,7 +74,7 @@ def _missing(machine: Machine) -> Iterator[TopologyFinding]:
                 "nic_missing",
                 holder.name,
                 f"{holder.kind} {holder.name} with {_gpus(machine, holder)} has "
-                f"{len(holder.adapters) or 'no'} adapters{_those(machine, holder)}; each of the "
+                f"{_adapters(holder)}{_those(machine, holder)}; each of the "
                 f"other {len(group) - 1} with as many GPUs has {usual}",
             )
             return
@@ -82,12 +84,17 @@ def _gpus(machine: Machine, holder: Holder) -> str:
     return listed([machine.gpu_label(gpu) for gpu in holder.gpus])
 
 
+def _adapters(holder: Holder) -> str:
+    return format_count(len(holder.adapters), "adapter") if holder.adapters else "no adapters"
+
+
 def _those(machine: Machine, holder: Holder) -> str:
     names = [machine.adapter_where(adapter) for adapter in holder.adapters]
     return f" ({listed(names)})" if names else ""
 
 
 def _implausible(machine: Machine) -> Iterator[TopologyFinding]:
+    yield from _unstated(machine)
     ports = [
         adapter
         for adapter in machine.topology.adapters
@@ -102,8 +109,25 @@ def _implausible(machine: Machine) -> Iterator[TopologyFinding]:
         yield (degraded if few else info)(
             "nic_speed_implausible",
             machine.adapter_where(adapter),
-            f"{machine.adapter_label(adapter)} states {speed:,g} Gb/s, which no port has; so do "
-            f"{len(wrong)} of the {len(ports)} ports, and no sum can use it",
+            f"{machine.adapter_label(adapter)} states {speed:,g} Gb/s, which no port has; "
+            f"{len(ports) - len(wrong)} of the {len(ports)} ports state a speed that can be, and "
+            "no sum can use this one",
+        )
+
+
+def _unstated(machine: Machine) -> Iterator[TopologyFinding]:
+    """Yield the few fabric ports without a speed, or with one that is no number."""
+    ports = [port for port in machine.rdma() if port.has_element]
+    result = split((port, port.speed_gbit_per_s is not None) for port in ports)
+    if result is None or not result.usual:
+        return
+    for port, _ in result.odd:
+        yield degraded(
+            "nic_speed_implausible",
+            machine.adapter_where(port),
+            f"{machine.adapter_label(port)} states no number as its speed, for which NCCL takes "
+            f"{ADAPTER_DEFAULT_GBIT_PER_S:g} Gb/s; {result.agree} of the {result.total} ports "
+            "state theirs",
         )
 
 

@@ -57,6 +57,13 @@ CLASSES: tuple[FindingClass, ...] = (
         "mistrust the file: NCCL would expect bandwidth that is not there",
     ),
     FindingClass(
+        "nvlink_count_unknown",
+        Area.GPUS,
+        _DEGRADED_OR_INFO,
+        "a row of a GPU's links states no number, or one that no count can be",
+        "write the dump again, or state the number: NCCL takes the row for no link at all",
+    ),
+    FindingClass(
         "nvlink_target_contradiction",
         Area.GPUS,
         _DEGRADED_OR_INFO,

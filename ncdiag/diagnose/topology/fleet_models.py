@@ -74,6 +74,4 @@ def shape_differences(mine: Facts, usual: Facts, agree: int) -> list[Difference]
 
 
 def _counted(aspect: str, values: Counter[Hashable]) -> str:
-    return listed(
-        [f"{count} times {written(aspect, value)}" for value, count in values.most_common()]
-    )
+    return listed([f"{count} x {written(aspect, value)}" for value, count in values.most_common()])

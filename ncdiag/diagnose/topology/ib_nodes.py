@@ -10,6 +10,7 @@ from ncdiag.diagnose.topology.ib_names import NodeNames
 from ncdiag.diagnose.topology.peers import LEAST_ALIKE
 from ncdiag.model.cables import Cable
 from ncdiag.model.topology import IbFabric, IbNode, IbNodeKind, TopologyFinding
+from ncdiag.model.units import format_count
 from ncdiag.read.topology.ib_descriptions import host_adapter, is_aggregation_node
 
 # What "most" and "at least" mean to the classes of findings.
@@ -52,7 +53,8 @@ def uneven_uplinks(links: Sequence[Cable], names: NodeNames) -> Iterator[Topolog
         if uplinks >= usual or more < _MOST_LEAVES * others:
             continue
         text = (
-            f"{names.of(leaf)} has {uplinks} links to other switches for {hosts} adapters; "
+            f"{names.of(leaf)} has {format_count(uplinks, 'link')} to other switches for "
+            f"{format_count(hosts, 'adapter')}; "
             f"{more} of {others} other leaves have more, most of them {usual}"
         )
         few_hosts = uplinks / hosts >= per_host
@@ -94,11 +96,12 @@ def missing_adapters(fabric: IbFabric) -> Iterator[TopologyFinding]:
         like = kin.total() - 1
         sure = like >= LEAST_ALIKE and _above(kin, count) >= _MOST_HOSTS * like
         text = (
-            f"{host} has {count} adapters in the fabric; {more} of {others} other hosts have more, "
+            f"{host} has {format_count(count, 'adapter')} in the fabric; {more} of {others} other "
+            f"hosts have more, "
             f"most of them {usual}"
         )
         if unnamed:
-            text += f"; {unnamed} adapters name no host, and may be its own"
+            text += f"; adapters that name no host, and may be its own: {unnamed}"
         report = degraded if sure and not unnamed else info
         yield report("ib_host_hca_missing", host, text)
 

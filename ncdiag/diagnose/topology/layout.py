@@ -9,6 +9,7 @@ from ncdiag.diagnose.topology.findings import degraded, info
 from ncdiag.diagnose.topology.machine import Machine, is_invented
 from ncdiag.diagnose.topology.peers import LEAST_ALIKE, ONE_ODD_OF, Item, by, grouped, listed
 from ncdiag.model.topology import Adapter, Gpu, NcclTopology, TopologyFinding
+from ncdiag.model.units import format_count
 
 _GPU_MISSING = "gpu_missing"
 _LEAST_GPUS = 3
@@ -97,8 +98,8 @@ def _fewer_gpus(machine: Machine) -> Iterator[TopologyFinding]:
             yield degraded(
                 _GPU_MISSING,
                 holder.name,
-                f"{holder.kind} {holder.name} has {len(holder.gpus)} GPUs ({listed(labels)}); each "
-                f"of the other {len(level) - 1} has {usual}",
+                f"{holder.kind} {holder.name} has {format_count(len(holder.gpus), 'GPU')} "
+                f"({listed(labels)}); each of the other {len(level) - 1} has {usual}",
             )
             return
     yield from _without_gpu(machine)

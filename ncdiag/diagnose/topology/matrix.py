@@ -59,12 +59,23 @@ def _row(matrix: GpuMatrix, cells: Cells, gpu: str) -> list[int] | None:
     found = []
     for other in matrix.gpus:
         if other != gpu:
-            path = cells.get((gpu, other), cells.get((other, gpu)))
-            count = links_of(path)
+            count = links_of(_path(cells, gpu, other))
             if count is None:
                 return None
             found.append(count)
     return found
+
+
+def _path(cells: Cells, a: str, b: str) -> str | None:
+    """Return the path between two GPUs: of two that contradict each other, that of more links.
+
+    The contradiction is told by itself, and is no sign that either GPU has lost a link.
+    """
+    there, back = cells.get((a, b)), cells.get((b, a))
+    if there is None or back is None:
+        return there or back
+    counts = links_of(there), links_of(back)
+    return back if None not in counts and (counts[0] or 0) < (counts[1] or 0) else there
 
 
 def _links(matrix: GpuMatrix, cells: Cells) -> Iterator[TopologyFinding]:
@@ -72,12 +83,12 @@ def _links(matrix: GpuMatrix, cells: Cells) -> Iterator[TopologyFinding]:
     result = below_the_usual([(gpu, float(sum(row))) for gpu, row in rows.items()])
     if result is None:
         return
-    usual = {gpu: row for gpu, row in rows.items() if sum(row) >= result.usual}
+    usual = next(gpu for gpu, row in rows.items() if sum(row) >= result.usual)
     paired = all(sum(map(bool, row)) <= 1 for row in rows.values())
     for gpu, total in result.odd:
         text = (
             f"{gpu} has {_written(matrix, cells, gpu)}; {result.agree} of the {result.total} GPUs "
-            f"have more, as {next(iter(usual))}: {_written(matrix, cells, next(iter(usual)))}"
+            f"have more, such as {usual} with {_written(matrix, cells, usual)}"
         )
         if total:
             yield degraded(_MISSING, gpu, text)
@@ -91,15 +102,8 @@ def _links(matrix: GpuMatrix, cells: Cells) -> Iterator[TopologyFinding]:
 
 def _written(matrix: GpuMatrix, cells: Cells, gpu: str) -> str:
     """Write a row by how often each path stands in it."""
-    paths = Counter(
-        cells.get((gpu, other), cells.get((other, gpu), "?"))
-        for other in matrix.gpus
-        if other != gpu
-    )
-    return ", ".join(
-        f"{count} times {_shown(path)}"
-        for path, count in sorted(paths.items(), key=lambda p: -p[1])
-    )
+    paths = Counter(_path(cells, gpu, other) or "?" for other in matrix.gpus if other != gpu)
+    return ", ".join(f"{count} x {_shown(path)}" for path, count in paths.most_common())
 
 
 def _unclear(cells: Cells, rows: Mapping[str, Sequence[int]]) -> Iterator[TopologyFinding]:
@@ -109,7 +113,7 @@ def _unclear(cells: Cells, rows: Mapping[str, Sequence[int]]) -> Iterator[Topolo
         ((a, b), float(count))
         for at, a in enumerate(gpus)
         for b in gpus[at + 1 :]
-        if (count := links_of(cells.get((a, b), cells.get((b, a))))) is not None
+        if (count := links_of(_path(cells, a, b))) is not None
     ]
     result = below_the_usual(pairs)
     if result is not None and result.odd and result.usual:
@@ -117,7 +121,7 @@ def _unclear(cells: Cells, rows: Mapping[str, Sequence[int]]) -> Iterator[Topolo
             yield degraded(
                 _MISSING,
                 a,
-                f"{a} and {b} are joined by {_shown(cells.get((a, b), cells.get((b, a), '?')))}; "
+                f"{a} and {b} are joined by {_shown(_path(cells, a, b) or '?')}; "
                 f"{result.agree} of the {result.total} pairs of GPUs by {int(result.usual)} links",
             )
         return

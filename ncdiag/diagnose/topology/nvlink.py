@@ -1,13 +1,14 @@
 """NVLink and xGMI: GPUs with fewer links than their like, and links that contradict themselves."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ncdiag.diagnose.topology.findings import degraded, fatal, info, sides
 from ncdiag.diagnose.topology.machine import GPU_CLASSES, NVSWITCH_CLASS, Machine, is_invented
-from ncdiag.diagnose.topology.peers import ONE_ODD_OF, below_the_usual, by
+from ncdiag.diagnose.topology.peers import LEAST_ALIKE, ONE_ODD_OF, below_the_usual, by, listed
 from ncdiag.expect.gpu_links import nvlink_generation
 from ncdiag.model.topology import Gpu, GpuLink, GpuLinkKind, TopologyFinding
+from ncdiag.model.units import format_count
 
 # A part split in two (mlopart) states the links of both halves.
 _HALVES = 2
@@ -26,12 +27,13 @@ def check_links(machine: Machine) -> Iterator[TopologyFinding]:
         yield degraded(
             "nvlink_asymmetric",
             machine.gpu_where(fewer),
-            f"{machine.gpu_label(fewer)} states {min(there, back)} links to "
+            f"{machine.gpu_label(fewer)} states {format_count(min(there, back), 'link')} to "
             f"{machine.gpu_label(more)}, which states {max(there, back)} back",
         )
     named = {gpu.pci for pair in lopsided for gpu in pair[:2]}
     for like in by(_with_element(machine), lambda gpu: _kind(machine, gpu)).values():
-        yield from _missing(machine, like, named, counts)
+        yield from _missing(machine, like, named, counts, _told_of(lopsided))
+        yield from _unreadable(machine, like)
         yield from _impossible(machine, like)
     yield from _contradictions(machine)
 
@@ -52,17 +54,32 @@ def _kind(machine: Machine, gpu: Gpu) -> tuple[object, ...]:
     return gpu.sm, gpu.gcn, device.vendor, device.device, gpu.mlopart is None
 
 
+def _told_of(lopsided: Sequence[tuple[Gpu, Gpu, int, int]]) -> dict[int, int]:
+    """Return, by PCI device, the links that one row lacks which the other end contradicts."""
+    short: dict[int, list[int]] = {}
+    for a, b, there, back in lopsided:
+        short.setdefault((a if there < back else b).pci, []).append(abs(there - back))
+    return {pci: lacks[0] for pci, lacks in short.items() if len(lacks) == 1}
+
+
 def _missing(
-    machine: Machine, like: Sequence[Gpu], named: set[int], counts: Counter[tuple[int, int]]
+    machine: Machine,
+    like: Sequence[Gpu],
+    named: set[int],
+    counts: Counter[tuple[int, int]],
+    contradicted: Mapping[int, int],
 ) -> Iterator[TopologyFinding]:
-    totals = [(gpu, known) for gpu in like if (known := total(gpu)) is not None]
-    result = below_the_usual(totals)
+    result = below_the_usual(_totals(like))
     if result is None:
         return
     paired = _in_pairs(like)
     for gpu, number in result.odd:
         count = int(number)
-        seen = f"{machine.gpu_label(gpu)} has {count or 'no'} {_links_of(like)}"
+        # A single row that its other end contradicts is told as such: nothing else speaks for it.
+        if count and count + contradicted.get(gpu.pci, 0) >= result.usual:
+            continue
+        most = "at most " if total(gpu) is None else ""
+        seen = f"{machine.gpu_label(gpu)} has {most}{_links_of(like, count)}"
         against = f"{result.agree} of the {result.total} GPUs like it have {int(result.usual)}"
         if result.agree < result.total and len(result.groups) > 2:
             against += " or more"
@@ -76,6 +93,36 @@ def _missing(
         yield from _unclear(machine, like, named, counts)
 
 
+def _totals(like: Sequence[Gpu]) -> list[tuple[Gpu, float]]:
+    """Return the links of each GPU that states them, and of others that have fewer in any case.
+
+    A row without a count has at most as many links as any row of the GPUs like it.
+    """
+    known = [(gpu, float(count)) for gpu in like if (count := total(gpu)) is not None]
+    usual = max((count for _, count in known), default=0.0)
+    row = max((link.count or 0 for gpu in like for link in gpu.links), default=0)
+    most = [
+        (gpu, float(sum(row if link.count is None else link.count for link in gpu.links)))
+        for gpu in like
+        if total(gpu) is None
+    ]
+    return known + [(gpu, count) for gpu, count in most if count < usual]
+
+
+def _unreadable(machine: Machine, like: Sequence[Gpu]) -> Iterator[TopologyFinding]:
+    """Yield GPUs with a row whose count is no number: NCCL would take it for none."""
+    unknown = [gpu for gpu in like if total(gpu) is None]
+    few = len(unknown) * ONE_ODD_OF <= len(like) and len(like) - len(unknown) >= LEAST_ALIKE
+    for gpu in unknown if few else unknown[:1]:
+        rows = [link.target or "?" for link in gpu.links if link.count is None]
+        yield (degraded if few else info)(
+            "nvlink_count_unknown",
+            machine.gpu_where(gpu),
+            f"{machine.gpu_label(gpu)} states no number of links to {listed(rows)}; "
+            f"{len(like) - len(unknown)} of the {len(like)} GPUs like it state all of theirs",
+        )
+
+
 def _unclear(
     machine: Machine, like: Sequence[Gpu], named: set[int], counts: Counter[tuple[int, int]]
 ) -> Iterator[TopologyFinding]:
@@ -87,7 +134,7 @@ def _unclear(
                 yield degraded(
                     _MISSING,
                     machine.gpu_where(a),
-                    f"{int(count) or 'no'} links between {machine.gpu_label(a)} and "
+                    f"{_number(int(count), 'link')} between {machine.gpu_label(a)} and "
                     f"{machine.gpu_label(b)}; {result.agree} of the {result.total} pairs of GPUs "
                     f"have {int(result.usual)}",
                 )
@@ -102,7 +149,7 @@ def _unclear(
         _MISSING,
         machine.gpu_where(min(like, key=lambda gpu: total(gpu) or 0)),
         "GPUs of one kind differ in NVLinks and no majority says what is right: "
-        + sides(groups, lambda count: f"{count} links", machine.gpu_label),
+        + sides(groups, lambda count: format_count(count or 0, "link"), machine.gpu_label),
     )
 
 
@@ -126,9 +173,13 @@ def _in_pairs(like: Sequence[Gpu]) -> bool:
     )
 
 
-def _links_of(like: Sequence[Gpu]) -> str:
+def _links_of(like: Sequence[Gpu], count: int) -> str:
     xgmi = any(link.kind is GpuLinkKind.XGMI for gpu in like for link in gpu.links)
-    return "xGMI links" if xgmi else "NVLinks"
+    return _number(count, "xGMI link" if xgmi else "NVLink")
+
+
+def _number(count: int, thing: str) -> str:
+    return format_count(count, thing) if count else f"no {thing}s"
 
 
 def _by_busid(machine: Machine) -> dict[tuple[str, str], int]:
@@ -232,16 +283,16 @@ def _contradictions(machine: Machine) -> Iterator[TopologyFinding]:
             _TARGET,
             machine.gpu_where(gpu),
             f"{machine.gpu_label(gpu)} states a switch (class 0x068000) at {target}, where a GPU "
-            f"is; so do {wrong} of {len(gpus)} GPUs",
+            f"is; of {len(gpus)} GPUs, such a row is on {wrong}",
         )
     if nowhere:
         gpu, target = nowhere[0]
         yield info(
             _TARGET,
             machine.gpu_where(gpu),
-            f"{machine.gpu_label(gpu)} has links to {target}, which is no device of this file; so "
-            f"have {len({gpu.pci for gpu, _ in nowhere})} of {len(gpus)} GPUs (GPUs that this "
-            "communicator does not use are left out)",
+            f"{machine.gpu_label(gpu)} has links to {target}, which is no device of this file; "
+            f"of {len(gpus)} GPUs, such links are on {len({gpu.pci for gpu, _ in nowhere})} (GPUs "
+            "that this communicator does not use are left out)",
         )
 
 

@@ -7,6 +7,7 @@ from ncdiag.diagnose.topology.findings import degraded, info
 from ncdiag.diagnose.topology.peers import listed
 from ncdiag.model.nodes import fold
 from ncdiag.model.topology import SlurmSwitch, SlurmTopology, TopologyFinding
+from ncdiag.model.units import format_count
 
 # A root over this share of the nodes is the one that the others were forgotten in.
 _MAIN_ROOT = 0.5
@@ -130,14 +131,15 @@ def _roots(topology: SlurmTopology) -> Iterator[TopologyFinding]:
                 yield degraded(
                     "slurm_no_common_root",
                     name,
-                    f"{name} with {sizes[name]} nodes is below no switch; {main} is the root of "
-                    f"{sizes[main]} of {whole} nodes",
+                    f"{name} with {format_count(sizes[name], 'node')} is below no switch; {main} "
+                    f"is the root of {sizes[main]} of {whole} nodes",
                 )
         return
+    told = [f"{name} ({format_count(sizes[name], 'node')})" for name in roots]
     yield info(
         "slurm_no_common_root",
         listed(roots),
-        f"{len(roots)} roots: {listed([f'{name} ({sizes[name]} nodes)' for name in roots])}",
+        f"{len(roots)} roots: {listed(told)}",
     )
 
 

@@ -164,7 +164,7 @@ def _gpu(element: Element, pci: int) -> Gpu:
     links: list[GpuLink] = []
     c2c: list[float] = []
     for child in element.children:
-        count = integer(child.get("count"))
+        count = _count(child.get("count"))
         if child.name in {"nvlink", "xgmi"}:
             links.append(_link(child.name, child.get("target"), count, child.get("tclass")))
         elif child.name == "c2c":
@@ -183,6 +183,12 @@ def _gpu(element: Element, pci: int) -> Gpu:
         links=tuple(links),
         c2c_gb_per_s=_finite(sum(c2c)) if c2c else None,
     )
+
+
+def _count(text: str | None) -> int | None:
+    """Return a number of links; ``None`` for what is none, or below nought."""
+    count = integer(text)
+    return None if count is None or count < 0 else count
 
 
 @lru_cache(maxsize=4096)  # the hosts of a fleet have the same few links

@@ -136,7 +136,8 @@ def _gpu_row(topology: NcclTopology, gpu: Gpu, busids: set[str | None], *, nccl:
         busid=device.busid,
         index=gpu.index,
         rank=gpu.rank,
-        sm=gpu.sm,
+        # RCCL counts compute units under sm.
+        sm=gpu.gcn or gpu.sm,
         pcie_gen=pcie_gen(device),
         pcie_lanes=device.lanes,
         pcie_gb_per_s=pcie_gb_per_s(device),
