@@ -222,6 +222,17 @@ ELSEWHERE: Sequence[Row] = (
     Row("all_reduce busbw, 2 x 8 H100", (470,), "GB/s", busbw("h100-8x400g", nodes=2), "#309"),
     Row("all_reduce busbw, 2 x 8 H100", (430,), "GB/s", busbw("h100-8x400g", nodes=2), "nccl#1221"),
     Row("all_reduce busbw, 4 x 8 H100", (365.8,), "GB/s", busbw("h100-8x400g", nodes=4), "#309"),
+    Row(
+        "all_reduce busbw, 16 x 8 H100", (380,), "GB/s", busbw("h100-8x400g", nodes=16), "nccl#1649"
+    ),
+    Row(
+        "all_reduce busbw, 16 x 8 B300, ring",
+        (760,),
+        "GB/s",
+        busbw("b300-8x800g", nodes=16, algorithm=RING),
+        "nccl#2035",
+    ),
+    Row("all_reduce busbw, 2 x 8 B300", (800,), "GB/s", busbw("b300-8x800g", nodes=2), "nccl#2035"),
     Row("all_reduce busbw, 4 x 8 B200", (376.7,), "GB/s", busbw("b200-8x400g", nodes=4), STAS),
     *(
         Row(

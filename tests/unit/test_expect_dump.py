@@ -182,6 +182,36 @@ def test_links_straight_to_peers_make_rings_of_as_many_as_there_are() -> None:
     assert expect_gpus(machine, 0, 3).gb_per_s == pytest.approx(80)
 
 
+@pytest.mark.parametrize(
+    ("gcn", "links", "each"), [("gfx942", 1, 48), ("gfx950", 1, 57.6), ("gfx90a", 2, 36)]
+)
+def test_links_of_amd_yield_the_same_as_in_the_catalogue(gcn: str, links: int, each: float) -> None:
+    topology = host(gpus=4, sm="304")
+    gpus = tuple(
+        replace(
+            gpu,
+            gcn=gcn,
+            links=tuple(
+                GpuLink(GpuLinkKind.XGMI, topology.busid(peer), links, DISPLAY)
+                for peer in topology.gpus
+                if peer is not gpu
+            ),
+        )
+        for gpu in topology.gpus
+    )
+    machine = machine_of_dump(replace(topology, gpus=gpus), "x")
+    assert all_reduce(machine).busbw_gb_per_s == pytest.approx(3 * links * each)
+    found = expect_collective(machine, Collective.SENDRECV, 1)
+    assert found.busbw_gb_per_s == pytest.approx(links * each)
+
+
+def test_gpus_without_a_link_meet_by_the_one_that_is_joined_to_both() -> None:
+    found = expect_gpus(find_machine("v100-4x100g"), 0, 7)
+    assert found.way == "NVLink through GPU 4, 2 links"
+    assert found.gb_per_s == pytest.approx(40)
+    assert found.copy_gb_per_s is None
+
+
 def test_bridges_join_in_twos_and_the_rest_goes_by_pcie() -> None:
     topology = host(gpus=4, sm="80", links=(), rate=16.0)
     gpus = tuple(
@@ -290,6 +320,8 @@ def test_a_dump_of_nics_alone_tells_of_hosts() -> None:
     assert expect_hosts(machine, machine).gb_per_s == pytest.approx(2 * 50 * 4096 / 4122)
     with pytest.raises(UndecidedError, match="shows no GPU"):
         all_reduce(machine, 2)
+    with pytest.raises(UndecidedError, match="shows no GPU"):
+        expect_gpus(machine, 0, 1)
 
 
 def test_a_dump_of_absurd_size_is_refused() -> None:
