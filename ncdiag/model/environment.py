@@ -85,12 +85,18 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One variable that is given a value, and where; ``value`` ``None`` unsets it."""
+    """One variable that is given a value, and where; ``value`` ``None`` unsets it.
+
+    ``scope`` is what it holds for, from the outside in: a container, a stage, one command. What is
+    set in a scope holds in those within it too, and in no other. A part that begins with ``?`` is
+    a branch: if it is run, what it sets holds for what follows as well.
+    """
 
     name: str
     value: str | None
     place: str
     reason: str | None = None
+    scope: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,11 @@ _FILES = {
     "build": Reader.BUILD,
     "nobody": Reader.NOBODY,
 }
-# Every name that NCCL, PyTorch's process group or nccl-tests read begins with one of these and has
-# a row.
+# Every name that NCCL or PyTorch's process group read begins with one of these and has a row.
 _COMPLETE = ("NCCL_", "TORCH_NCCL_", "TORCH_FR_")
-# Plugins read these (NVIDIA's, Google's and AMD's); the catalogue knows some of them.
+# Plugins read these (NVIDIA's, Google's and AMD's), or scripts round nccl-tests; some are known.
 _INCOMPLETE = (
+    "NCCL_TESTS_",
     "NCCL_INSPECTOR_",
     "NCCL_PROFILE_",
     "NCCL_TUNER_CONFIG_",
@@ -62,6 +62,7 @@ _ALIKE = 0.8
 _WORD_LEFT_OUT = 0.9
 _MUCH_WORSE = 0.08
 _SHOWN = 3
+_WORD_WITH_A_SLIP = 4
 # The longest name has 57 letters.
 _LONGEST = 80
 
@@ -90,6 +91,38 @@ def near(name: str) -> tuple[str, ...]:
         scored.append((-score, row.internal, row.name))
     best = sorted(entry for entry in scored if -entry[0] >= _ALIKE)[:_SHOWN]
     return tuple(known for score, _, known in best if score - best[0][0] <= _MUCH_WORSE)
+
+
+@lru_cache(maxsize=1024)
+def one_letter_off(name: str) -> str | None:
+    """A name that is read and that ``name`` is but for one letter too many, too few, or swapped.
+
+    Another letter in place of one counts in words of more than three only: RX is no slip for TX.
+    """
+    return next((row.name for row, _ in _proposed() if _differ_by_one(name, row.name)), None)
+
+
+def _differ_by_one(name: str, known: str) -> bool:
+    if abs(len(name) - len(known)) > 1 or name == known:
+        return False
+    pairs = zip(name, known, strict=False)
+    start = next((n for n, (one, other) in enumerate(pairs) if one != other), len(known))
+    start = min(start, len(name))
+    rest, known_rest = name[start:], known[start:]
+    if len(rest) != len(known_rest):
+        return rest[1:] == known_rest or rest == known_rest[1:]
+    if rest[2:] == known_rest[2:] and rest[:2] == known_rest[1::-1]:
+        return True
+    word = known[known.rfind("_", 0, start) + 1 :].partition("_")[0]
+    return rest[1:] == known_rest[1:] and len(word) >= _WORD_WITH_A_SLIP
+
+
+def begins_a_name(words: str) -> bool:
+    """Whether a name that NCCL reads is ``words``, or goes on behind them with another word."""
+    return any(
+        row.reader is Reader.NCCL and f"{row.name}_".startswith(f"{words}_")
+        for row, _ in _proposed()
+    )
 
 
 def is_complete(name: str) -> bool:

@@ -22,10 +22,12 @@ class LintContext:
     """The versions at hand (``(2, 21, 5)``), the size of the job, and the hosts it runs on.
 
     ``ranks`` is how many processes the job has. One host in ``hosts`` is this host, more are a
-    fleet. What is left out is not known, and is not judged.
+    fleet. ``missing_files`` are named by settings and are not where they will be used. What is left
+    out is not known, and is not judged.
     """
 
     nccl: tuple[int, ...] | None = None
     pytorch: tuple[int, ...] | None = None
     ranks: int | None = None
     hosts: tuple[HostDevices, ...] = ()
+    missing_files: frozenset[str] = frozenset()

@@ -1,5 +1,6 @@
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,7 @@ def examples() -> list[tuple[str, str, str]]:
 
 
 def findings_of_example(cell: str) -> Sequence[LintFinding]:
+    missing = frozenset(re.findall(r"=([^`]*)` where it is missing", cell))
     context = LintContext(
         nccl=tuple(map(int, found[1].split(".")))
         if (found := re.search(r"with NCCL ([\d.]+)", cell))
@@ -101,8 +103,9 @@ def findings_of_example(cell: str) -> Sequence[LintFinding]:
             for host, has in re.findall(r"(gpu\d+) has ([^;|]+)", cell)
         ),
     )
+    context = replace(context, missing_files=missing)
     made = [
-        Setting(name, value, f"{file or 'job.sh'}:{number}")
+        Setting(name, value.replace("\\r", "\r"), f"{file or 'job.sh'}:{number}")
         for number, (name, value, file) in enumerate(
             re.findall(r"`([\w ]+)=([^`]*)`(?: in `([^`]*)`)?", cell), start=1
         )
@@ -135,6 +138,10 @@ def test_every_rule_has_an_example_with_its_severity() -> None:
     [
         ("NCCL_IB_HCAS=mlx5_0", "NCCL_IB_HCA?"),
         ("NCLL_DEBUG=INFO", "NCCL_DEBUG?"),
+        ("UCX_NET_DEVICE=mlx5_0:1", "UCX_NET_DEVICES?"),
+        ("FI_PROVIDRE=efa", "FI_PROVIDER?"),
+        ("SHARP_COLL_ENABLE_SATT=1", "SHARP_COLL_ENABLE_SAT?"),
+        ("RCCL_MSCCL_ENAVLE=1", "RCCL_MSCCL_ENABLE?"),
         ("TORCH_NCCL_BLOCKING_WAITS=1", "TORCH_NCCL_BLOCKING_WAIT?"),
         ("NCCL_IB_RETRY_COUNT=7", "NCCL_IB_RETRY_CNT"),
         ("NCCL_IB_HCA==mlx5_0, mlx5_1", "NCCL_IB_HCA==mlx5_0,mlx5_1"),
@@ -176,6 +183,9 @@ def test_what_to_write_instead(text: str, fix: str) -> None:
         "NCCL_DEBUG_TIMESTAMP_FORMAT=",
         "NCCL_INSPECTOR_SOMETHING_NEW=1",
         "UCX_SOMETHING_NEW=1",
+        "UCX_IB_SO=1",
+        "FI_EFA_RX_SIZE=1",
+        "NCCL_TESTS_HOME=/opt/nccl-tests",
         "OFI_NCCL_SOMETHING_NEW=1",
         "NCCL_HOME=/usr/local/nccl",
         "TORCH_NCCL_ENABLE_MONITORING=Yes",
@@ -236,6 +246,9 @@ def test_what_is_known_of_the_job_counts(
         ("NCCL_CHECK_POINTERS=1", (2, 30, 3), WARNING),
         ("NCCL_SOMETHING_OF_TOMORROW=1", None, ERROR),
         ("NCCL_SOMETHING_OF_TOMORROW=1", (2, 31), WARNING),
+        ("NCCL_LIBRARY=/opt/nccl/lib", None, INFO),
+        ("NCCL_ARGS=-b 8", None, INFO),
+        ("NCCL_DEBUG_LOG=/logs", None, ERROR),
         ("NCCL_IB_GID_INDEX=3", None, INFO),
         ("TORCH_NCCL_QUITE_NEW=3", None, WARNING),
         ("TORCH_NCCL_BLOCKING_WAITS=1", None, ERROR),
@@ -324,4 +337,4 @@ def test_any_settings_give_findings_of_known_rules(made: list[Setting], kind: in
     )[kind]
     for finding in lint(made, context):
         assert finding.rule in RULES
-        assert finding.variable in {one.name for one in made}
+        assert finding.variable in {one.name.strip() for one in made}

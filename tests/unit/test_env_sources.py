@@ -9,7 +9,7 @@ from ncdiag.model.environment import Setting
 from ncdiag.model.errors import UsageError
 from ncdiag.profiles.context import LintContext
 from ncdiag.profiles.lint import lint
-from ncdiag.profiles.sources import environment_settings, read_settings
+from ncdiag.profiles.sources import environment_settings, mentions, read_settings
 
 SEED = Path(__file__).parents[3] / "shared" / "seed.txt"
 
@@ -200,7 +200,6 @@ def read(text: str, name: str) -> list[tuple[int, str, str | None]]:
     [
         (SCRIPT, "job.sbatch", SCRIPT_SETTINGS),
         (SCRIPT, "a file of any name", SCRIPT_SETTINGS),
-        (SCRIPT.replace("\n", "\r\n"), "job.sh", SCRIPT_SETTINGS),
         (MANIFEST, "job.yaml", MANIFEST_SETTINGS),
         (MANIFEST, "-", MANIFEST_SETTINGS),
         (COMPOSE, "compose.yml", COMPOSE_SETTINGS),
@@ -227,6 +226,14 @@ def test_settings_of_each_kind_of_file(
     assert read(text, name) == expected
 
 
+def test_a_carriage_return_belongs_to_what_is_assigned_at_the_end_of_a_line() -> None:
+    ending = {"NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS"}
+    assert read(SCRIPT.replace("\n", "\r\n"), "job.sh") == [
+        (line, name, f"{value}\r" if name in ending else value)
+        for line, name, value in SCRIPT_SETTINGS
+    ]
+
+
 @pytest.mark.parametrize(
     ("line", "value"),
     [
@@ -251,6 +258,29 @@ def test_settings_of_each_kind_of_file(
         ("NCCL_DEBUG=INFO\nexport NCCL_DEBUG", "INFO"),
         ("export -n NCCL_DEBUG", None),
         ("env -u NCCL_DEBUG train", None),
+        ("ssh -p 22 gpu001 'NCCL_DEBUG=INFO train'", "INFO"),
+        ("ssh gpu001 NCCL_DEBUG=INFO train", "INFO"),
+        ("pdsh -w gpu[1-4] env NCCL_DEBUG=INFO train", "INFO"),
+        ("eval export NCCL_DEBUG=INFO", "INFO"),
+        ("sudo -E -u me NCCL_DEBUG=INFO train", "INFO"),
+        ("su - me -c 'NCCL_DEBUG=INFO train'", "INFO"),
+        ("mpirun --mca mca_base_env_list 'NCCL_DEBUG=INFO;A=b' train", "INFO"),
+        ("export OMPI_MCA_mca_base_env_list='NCCL_DEBUG=INFO'", "INFO"),
+        ("APPTAINERENV_NCCL_DEBUG=INFO apptainer run x", "INFO"),
+        ("export SINGULARITYENV_NCCL_DEBUG=INFO", "INFO"),
+        ("flux run --env=NCCL_DEBUG=INFO train", "INFO"),
+        ("qsub -v A=b,NCCL_DEBUG=INFO job", "INFO"),
+        ("#PBS -v NCCL_DEBUG=INFO", "INFO"),
+        ("set -x NCCL_DEBUG INFO", "INFO"),
+        ("set --export NCCL_DEBUG INFO", "INFO"),
+        ("pushenv NCCL_DEBUG INFO", "INFO"),
+        (": ${NCCL_DEBUG:=INFO}", "${NCCL_DEBUG:=INFO}"),
+        ("f() { export NCCL_DEBUG=INFO; }", "INFO"),
+        ("function f { export NCCL_DEBUG=INFO; }", "INFO"),
+        ("case $x in a|b) export NCCL_DEBUG=INFO;; esac", "INFO"),
+        ("echo NCCL_DEBUG=INFO > /etc/nccl.conf", "INFO"),
+        ("printf 'NCCL_DEBUG=INFO\\n' | sudo tee -a ~/.nccl.conf", "INFO"),
+        ("echo 'export NCCL_DEBUG=INFO' >> ~/.bashrc", "INFO"),
     ],
 )
 def test_ways_to_set_something_in_a_shell(line: str, value: str | None) -> None:
@@ -258,8 +288,81 @@ def test_ways_to_set_something_in_a_shell(line: str, value: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('OPTS="-x NCCL_NET=IB"\nmpirun $OPTS a', [(1, "NCCL_NET", "IB")]),
+        ('OPTS=-n4\nOPTS+=" -x NCCL_NET=IB"\nmpirun ${OPTS} a', [(1, "NCCL_NET", "IB")]),
+        ('A=(-n 4\n -x NCCL_NET=IB)\nmpirun "${A[@]}" a', [(2, "NCCL_NET", "IB")]),
+        ('E="A=1,NCCL_NET=IB"\nsrun --export=ALL,$E a', [(2, "NCCL_NET", "IB")]),
+        ("O=$O\nmpirun $O a", []),
+        ("O='$P $P'\nP='$O $O'\nmpirun $O a", []),
+        ("export NCCL_DEBUG = INFO", [(1, "NCCL_DEBUG ", "INFO")]),
+        ("export NCCL_DEBUG =INFO", [(1, "NCCL_DEBUG ", "INFO")]),
+        ("NCCL_DEBUG = INFO", [(1, "NCCL_DEBUG ", "INFO")]),
+        ("cat > nccl.conf <<E\nA=b\nNCCL_NET =IB\nE\n", [(3, "NCCL_NET ", "IB")]),
+        ("cat > a.sh <<E\nexport NCCL_NET=IB\nE\n", [(2, "NCCL_NET", "IB")]),
+        ("sbatch <<E\n#SBATCH --export=NCCL_NET=IB\nE\n", [(2, "NCCL_NET", "IB")]),
+        ("ssh gpu1 <<'E'\nNCCL_NET=IB a\nE\n", [(2, "NCCL_NET", "IB")]),
+        ("cat <<E | tee nccl.conf\nNCCL_NET=IB\nE\n", [(2, "NCCL_NET", "IB")]),
+        ("bash <<E\nexport NCCL_NET='IB\nE\nNCCL_NET=IB a", [(4, "NCCL_NET", "IB")]),
+    ],
+)
+def test_what_is_put_together_in_a_script(
+    text: str, expected: list[tuple[int, str, str | None]]
+) -> None:
+    assert read(text, "job.sh") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('declare -x HOME="/root"\ndeclare -x NCCL_DEBUG="INFO"\n', "stdin"),
+        ("#%Module\nsetenv NCCL_DEBUG INFO\n", "2.27.3"),
+        ("prepend-path PATH /x\npushenv NCCL_DEBUG INFO\n", "nccl.tcl"),
+        ('-- setenv("NCCL_NET", "IB")\nsetenv("NCCL_DEBUG", "INFO")\n', "2.27.3.lua"),
+        ('help("x")\nsetenv("NCCL_DEBUG", "INFO")\n', "stdin"),
+        ('[Service]\nEnvironment="A=b c" NCCL_DEBUG=INFO\n', "train.service"),
+        ("[Service]\nEnvironment=NCCL_DEBUG=INFO\n", "stdin"),
+        ("#!/usr/bin/env fish\nset -gx NCCL_DEBUG INFO\n", "stdin"),
+        ("#\necho export NCCL_DEBUG=INFO\n", "task_prolog.sh"),
+        ("#\necho 'export NCCL_DEBUG=INFO'\n", "TaskProlog.sh"),
+        ("FROM x\nRUN echo 'NCCL_DEBUG=INFO' > /etc/nccl.conf\n", "Dockerfile"),
+        ("services:\n  a: {command: 'bash -c \"NCCL_DEBUG=INFO a\"'}\n", "compose.yaml"),
+        ("services:\n  a: {entrypoint: NCCL_DEBUG=INFO a}\n", "compose.yaml"),
+        ("a:\n  script: [b, NCCL_DEBUG=INFO a]\n", "ci.yml"),
+        ("x: &x\n  NCCL_DEBUG: INFO\na: {environment: {<<: *x, A: b}}\n", "compose.yaml"),
+    ],
+)
+def test_other_kinds_of_file(text: str, name: str) -> None:
+    ((_, variable, value),) = read(text, name)
+    assert (variable, value) == ("NCCL_DEBUG", "INFO")
+
+
+def test_a_folded_command_is_read() -> None:
+    text = "services:\n  a:\n    command: >\n      sh -c\n      'NCCL_DEBUG=INFO a'\n"
+    assert [entry[1:] for entry in read(text, "compose.yaml")] == [("NCCL_DEBUG", "INFO")]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("NCCL_DEBUG: INFO\n", True),
+        ("let TORCH_NCCL_BLOCKING_WAIT be 1", True),
+        ("# NCCL_DEBUG\n// NCCL_DEBUG\n", False),
+        ("the NCCL_ names", False),
+        ("", False),
+    ],
+)
+def test_names_outside_of_comments_are_seen(text: str, *, named: bool) -> None:
+    assert mentions(text.encode()) is named
+
+
+@pytest.mark.parametrize(
     "line",
     [
+        "set -x -- a b",
+        "set -euo pipefail NCCL_DEBUG",
+        "echo 'NCCL_DEBUG=INFO' > notes.txt",
         "echo NCCL_DEBUG=INFO",
         "# export NCCL_DEBUG=INFO",
         "echo 'export NCCL_DEBUG=INFO'",
@@ -344,6 +447,8 @@ PIECES = st.sampled_from(
     [
         *("export ", "NCCL_DEBUG", "=", "INFO", "'", '"', "\n", "\\", "$(", ")", "`", "#", "<<E"),
         *("env:", " ", "- ", "{", "}", "[", "]", "&a", "*a", ": ", "|", "FROM x\n", "ENV ", ","),
+        *("if ", "then ", "fi\n", "case x in ", ";;", "esac", "{ ", "}", "(", "&&", "||", "$A"),
+        *("A=(", "ssh h ", "echo ", "> nccl.conf", "cat <<E > a.sh\n", "set -x ", "[Service]\n"),
         *("mpirun -x ", "srun --export=", "bash -c ", "os.environ", "\0", "\r\n", "\t", "é"),
     ]
 )

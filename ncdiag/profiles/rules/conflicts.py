@@ -1,6 +1,7 @@
 """Settings that contradict each other, or that are left from debugging."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from ncdiag.model.environment import LintFinding, LintSeverity, Setting, Variable
 from ncdiag.profiles.catalogue import variable, variables
@@ -43,7 +44,9 @@ def _ib_off(look: Look) -> Iterator[LintFinding]:
         message = "NCCL_NET=IB requires what NCCL_IB_DISABLE=1 takes away; initialisation fails"
         yield found("ib_off_but_wanted", setting, message)
     tuned = [
-        name for name in look.effective if name.startswith("NCCL_IB_") and name != "NCCL_IB_DISABLE"
+        name
+        for name, setting in look.effective.items()
+        if name.startswith("NCCL_IB_") and setting.place and setting is not off
     ]
     if tuned:
         chosen = "NCCL_IB_HCA" if "NCCL_IB_HCA" in tuned else tuned[0]
@@ -185,6 +188,7 @@ def _old_and_new(look: Look) -> Iterator[LintFinding]:
             yield found("both_names_set", look.effective[row.name], message, f"keep {new} only")
 
 
+@cache
 def _aliases() -> tuple[Variable, ...]:
     """Rows that are still read and have a new name for the same."""
     deprecated = [row for row in variables() if row.deprecated and row.replaced_by]

@@ -3,15 +3,9 @@
 from collections.abc import Iterator
 
 from ncdiag.model.environment import LintFinding, Setting
-from ncdiag.profiles.rules.look import (
-    Layer,
-    Look,
-    conf_file_of,
-    file_of,
-    is_user_file,
-    layer_of,
-    short,
-)
+from ncdiag.profiles.rules.look import Look, short
+from ncdiag.profiles.rules.places import Layer, conf_file_of, file_of, is_unread, layer_of
+from ncdiag.profiles.rules.scopes import replaced
 from ncdiag.profiles.rules.table import found
 
 
@@ -24,8 +18,8 @@ def check(look: Look) -> Iterator[LintFinding]:
         winner = look.effective.get(setting.name)
         if layer is Layer.PROCESS or setting.value is None:
             continue
-        if conf_file is not None and is_user_file(setting) and file_of(setting.place) != conf_file:
-            message = f"NCCL_CONF_FILE={short(conf_file)} is read in place of this file"
+        if is_unread(setting, conf_file):
+            message = f"NCCL_CONF_FILE={short(conf_file or '')} is read in place of this file"
             yield found("conf_file_unread", setting, message)
         elif winner is setting:
             if several:
@@ -41,6 +35,7 @@ def check(look: Look) -> Iterator[LintFinding]:
         ):
             yield _shadowed(setting, winner)
     yield from _twice(look, conf_file)
+    yield from _missing(look)
 
 
 def _shadowed(setting: Setting, winner: Setting) -> LintFinding:
@@ -53,19 +48,22 @@ def _shadowed(setting: Setting, winner: Setting) -> LintFinding:
 
 
 def _twice(look: Look, conf_file: str | None) -> Iterator[LintFinding]:
-    """Different values in one file; of a script the last counts, of a file of NCCL's the first."""
-    counts: dict[tuple[str, str], Setting] = {}
-    for setting in look.settings:
-        key = (file_of(setting.place), setting.name)
-        before = counts.get(key)
-        process = layer_of(setting, conf_file) is Layer.PROCESS
-        if setting.value is not None and before is not None and before.value != setting.value:
+    """Different values in one scope; of a script the last counts, of a file of NCCL's the first."""
+    for pair in replaced(look.settings, conf_file).items():
+        before, setting = (look.settings[index] for index in sorted(pair))
+        if before.value != setting.value:
+            process = layer_of(setting, conf_file) is Layer.PROCESS
             message = (
                 f"{short(before.place)} sets {short(before.value or '')} and this "
-                f"{short(setting.value)}; the {'last' if process else 'first'} counts"
+                f"{short(setting.value or '')}; the {'last' if process else 'first'} counts"
             )
             yield found("set_twice", setting, message)
-        if setting.value is None:
-            counts.pop(key, None)
-        elif process or before is None:
-            counts[key] = setting
+
+
+def _missing(look: Look) -> Iterator[LintFinding]:
+    """A file that is named and is not there, which NCCL passes over without a word."""
+    setting = look.effective.get("NCCL_CONF_FILE")
+    path = look.value("NCCL_CONF_FILE")
+    if setting is not None and path in look.context.missing_files:
+        message = f"there is no {short(path or '')}, and ~/.nccl.conf is not read either"
+        yield found("conf_file_missing", setting, message)

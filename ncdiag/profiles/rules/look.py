@@ -3,39 +3,31 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from pathlib import PurePosixPath
 
 from ncdiag.model.environment import Setting
 from ncdiag.model.text import visible
 from ncdiag.profiles.context import LintContext
+from ncdiag.profiles.rules.places import Layer, conf_file_of, is_unread, layer_of
+from ncdiag.profiles.rules.scopes import by_scope
 
 _LONGEST = 400
-_LINE = re.compile(r":[0-9]+\Z")
 # $HOST, `hostname`, {nic.socket} of a profile, {{ nic }} of a template.
 _OPEN = re.compile(r"[$`]|\{\{|\{[a-z]+(?:\.[a-z0-9_]+)+\}")
 _INTEGER = re.compile(r"[ \t]*([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
 _OCTAL_START = re.compile(r"0*([0-7]*)")
 
 
-class Layer(IntEnum):
-    """Where NCCL finds a value; the first that sets it wins.
-
-    Source: NCCL 2.30.7, src/misc/param.cc.
-    """
-
-    PROCESS = 0
-    USER_FILE = 1
-    SYSTEM_FILE = 2
-
-
 @dataclass(frozen=True, slots=True)
 class Look:
-    """``settings`` in their order, ``effective`` those that win, by name."""
+    """``settings`` in their order, ``effective`` those that win in ``scope``, by name.
+
+    What only a branch or a part of the scope sets stands in ``effective`` without a place.
+    """
 
     settings: tuple[Setting, ...]
     effective: dict[str, Setting]
     context: LintContext
+    scope: tuple[str, ...] = ()
 
     def value(self, name: str) -> str | None:
         """The value of ``name``, where it is set and known."""
@@ -64,9 +56,18 @@ class Look:
         return any(known) if known else None
 
 
-def look_at(settings: Sequence[Setting], context: LintContext) -> Look:
-    """Find out which of ``settings`` take effect."""
-    return Look(tuple(settings), _effective(settings), context)
+def looks_at(settings: Sequence[Setting], context: LintContext) -> tuple[Look, ...]:
+    """Find out which of ``settings`` take effect in each scope; the outermost comes first.
+
+    Of very many scopes the first are looked at.
+    """
+    made = tuple(settings)
+    files = _of_files(made)
+    conf_file = conf_file_of(made)
+    job = (one for one in made if layer_of(one, conf_file) is Layer.PROCESS)
+    return tuple(
+        Look(made, files | effective, context, scope) for scope, effective in by_scope(job).items()
+    )
 
 
 def is_open(value: str) -> bool:
@@ -104,45 +105,11 @@ def short(text: str) -> str:
     return visible(text) if len(text) <= _LONGEST else f"{visible(text[:_LONGEST])}..."
 
 
-def layer_of(setting: Setting, conf_file: str | None = None) -> Layer:
-    """The layer of ``setting`` by its place; ``conf_file`` is the value of NCCL_CONF_FILE."""
-    path = file_of(setting.place)
-    if conf_file is not None and path == conf_file:
-        return Layer.USER_FILE
-    name = PurePosixPath(path).name
-    if name in (".nccl.conf", ".rccl.conf"):
-        return Layer.USER_FILE
-    return Layer.SYSTEM_FILE if name in ("nccl.conf", "rccl.conf") else Layer.PROCESS
-
-
-def file_of(place: str) -> str:
-    """The file of ``file:line``."""
-    return _LINE.sub("", place)
-
-
-def is_user_file(setting: Setting) -> bool:
-    """Whether ``setting`` stands in the file that NCCL_CONF_FILE takes the place of."""
-    return PurePosixPath(file_of(setting.place)).name in (".nccl.conf", ".rccl.conf")
-
-
-def conf_file_of(settings: Sequence[Setting]) -> str | None:
-    """The last value of NCCL_CONF_FILE outside of such files."""
-    found = None
-    for setting in settings:
-        if setting.name == "NCCL_CONF_FILE" and layer_of(setting) is Layer.PROCESS:
-            found = setting.value
-    return found
-
-
-def _effective(settings: Sequence[Setting]) -> dict[str, Setting]:
+def _of_files(settings: tuple[Setting, ...]) -> dict[str, Setting]:
+    """What NCCL takes of its own files, by name; the first line of a file counts."""
     conf_file = conf_file_of(settings)
     layers: dict[Layer, dict[str, Setting]] = {layer: {} for layer in Layer}
     for setting in settings:
-        layer = layer_of(setting, conf_file)
-        if layer is Layer.PROCESS:
-            layers[layer][setting.name] = setting
-            if setting.value is None:
-                del layers[layer][setting.name]
-        elif conf_file is None or not is_user_file(setting) or file_of(setting.place) == conf_file:
-            layers[layer].setdefault(setting.name, setting)
-    return layers[Layer.SYSTEM_FILE] | layers[Layer.USER_FILE] | layers[Layer.PROCESS]
+        if not is_unread(setting, conf_file):
+            layers[layer_of(setting, conf_file)].setdefault(setting.name, setting)
+    return layers[Layer.SYSTEM_FILE] | layers[Layer.USER_FILE]

@@ -1,9 +1,18 @@
 """Names: unknown, misspelt, renamed, removed, or too new for the NCCL at hand."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ncdiag.model.environment import LintFinding, LintSeverity, Reader, Setting, Variable
-from ncdiag.profiles.catalogue import NEWEST_NCCL, is_complete, near, variable
+from ncdiag.profiles.catalogue import (
+    NEWEST_NCCL,
+    begins_a_name,
+    belongs,
+    is_complete,
+    near,
+    one_letter_off,
+    variable,
+)
 from ncdiag.profiles.context import LintContext
 from ncdiag.profiles.rules.look import is_before, short, shown
 from ncdiag.profiles.rules.table import found
@@ -12,6 +21,15 @@ from ncdiag.profiles.rules.table import found
 # of 2021, PyTorch 2.4 is what this project needs at least.
 _OLDEST = {Reader.NCCL: (2, 10), Reader.PYTORCH: (2, 4)}
 _PREFIX = "NCCL_"
+# Last words of names that build files, containers and job scripts give to what is their own; no
+# name that NCCL reads ends so, save some that are known.
+_OF_SCRIPTS = {
+    *("ARGS", "BIN", "BRANCH", "BUILD", "CFLAGS", "CMD", "COMMAND", "COMMIT", "CONTAINER"),
+    *("DIR", "DIRECTORY", "DIRS", "EXE", "FLAGS", "HOME", "IMAGE", "INCLUDE", "INCLUDES"),
+    *("INSTALL", "LDFLAGS", "LIB", "LIBRARIES", "LIBRARY", "LIBS", "LOG", "LOGS", "OPTIONS"),
+    *("OPTS", "OUTPUT", "PATH", "PKG", "PREFIX", "REF", "REPO", "RESULTS", "ROOT", "SOURCE"),
+    *("SRC", "TAG", "TEST", "TESTS", "URL", "VER", "VERSION"),
+}
 
 
 def check(setting: Setting, context: LintContext, *, guess: bool = True) -> Iterator[LintFinding]:
@@ -50,12 +68,7 @@ def _unknown(setting: Setting, context: LintContext, *, guess: bool) -> Iterator
     name = setting.name
     words = name.split()
     if words and words != [name] and variable(words[-1]):
-        yield found(
-            "name_blanks",
-            setting,
-            f"{short(name)!r} is not {words[-1]}: all in front of = belongs to the name",
-            f"write {words[-1]}= with nothing round it",
-        )
+        yield replace(_with_blanks(setting, words), variable=name.strip())
     elif name != name.upper() and is_complete(name.upper()) and variable(name.upper()):
         yield found(
             "name_letter_case",
@@ -64,16 +77,52 @@ def _unknown(setting: Setting, context: LintContext, *, guess: bool) -> Iterator
             f"write {name.upper()}",
         )
     elif is_complete(name) or _is_slip(name):
-        # PyTorch's names were taken from some of its releases, NCCL's from all.
-        newer = name.startswith("TORCH_") or (context.nccl or ()) > NEWEST_NCCL
-        close = (near(name) or near(_PREFIX + name.partition("_")[2])) if guess else ()
-        yield found(
-            "unknown_name",
-            setting,
-            f"no program that is known reads {short(name)}",
-            f"did you mean {' or '.join(close)}?" if close else f"drop {short(name)}",
-            LintSeverity.WARNING if newer and not close else None,
+        yield from _misspelt(setting, context, guess=guess)
+    elif guess and belongs(name) and (close := one_letter_off(name)):
+        message = f"{short(name)} is not known, and {close} is"
+        yield found("near_known_name", setting, message, f"did you mean {close}?")
+
+
+def _with_blanks(setting: Setting, words: list[str]) -> LintFinding:
+    if len(words) == 1 and setting.name.rstrip() == words[0]:
+        message = f"{words[0]} is not set: a blank stands in front of ="
+        value = (setting.value or "").strip()
+        return found(
+            "name_blanks", setting, message, f"write {words[0]}={short(value)}, without blanks"
         )
+    return found(
+        "name_blanks",
+        setting,
+        f"{short(setting.name)!r} is not {words[-1]}: all in front of = belongs to the name",
+        f"write {words[-1]}= with nothing round it",
+    )
+
+
+def _misspelt(setting: Setting, context: LintContext, *, guess: bool) -> Iterator[LintFinding]:
+    """A name of NCCL's or PyTorch's that no release reads, or one that a script gave its own."""
+    name = setting.name
+    close = (near(name) or near(_PREFIX + name.partition("_")[2])) if guess else ()
+    first, _, last = name.rpartition("_")
+    message = f"no program that is known reads {short(name)}"
+    if last in _OF_SCRIPTS and not one_letter_off(name) and not _is_of_nccl(first):
+        message += "; by its name it is a script's own"
+        fix = "give it a name that does not begin with NCCL_, if it is"
+        yield found("unknown_name", setting, message, fix, LintSeverity.INFO)
+        return
+    # PyTorch's names were taken from some of its releases, NCCL's from all.
+    newer = name.startswith("TORCH_") or (context.nccl or ()) > NEWEST_NCCL
+    yield found(
+        "unknown_name",
+        setting,
+        message,
+        f"did you mean {' or '.join(close)}?" if close else f"drop {short(name)}",
+        LintSeverity.WARNING if newer and not close else None,
+    )
+
+
+def _is_of_nccl(first: str) -> bool:
+    """Whether the words in front of the last one are those of a variable: NCCL_DEBUG in _LOG."""
+    return "_" in first and begins_a_name(first)
 
 
 def _is_slip(name: str) -> bool:

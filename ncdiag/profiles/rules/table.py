@@ -39,6 +39,12 @@ def found(
 
 _NAMES = (
     Rule("unknown_name", _ERROR, "no program reads a variable of this name", "correct the name"),
+    Rule(
+        "near_known_name",
+        _WARNING,
+        "one letter from a name of this program that is known",
+        "correct the name",
+    ),
     Rule("read_by_nobody", _ERROR, "a name that is often written and that nobody reads", "drop it"),
     Rule("name_letter_case", _ERROR, "names are upper case", "write the name in upper case"),
     Rule("name_blanks", _ERROR, "a blank belongs to the name", "take the blanks away"),
@@ -69,6 +75,7 @@ _VALUES = (
     Rule("empty_value", _INFO, "set to nothing, which is as if it were not set", "unset it"),
     Rule("quotes_in_value", _ERROR, "the quotes belong to the value", "take the quotes away"),
     Rule("blanks_in_value", _ERROR, "the blanks belong to the value", "take the blanks away"),
+    Rule("carriage_return", _ERROR, "a carriage return ends the value", "run dos2unix on the file"),
     Rule("ib_timeout_infinite", _WARNING, "a lost NIC is waited for for ever", "write 1 to 31"),
 )
 _DEVICES = (
@@ -156,6 +163,7 @@ _LAYERS = (
     Rule("shadowed_by", _WARNING, "another place sets it, and wins", "keep one of both"),
     Rule("hidden_layer", _INFO, "a file sets it that the job does not show", "say it in the job"),
     Rule("conf_file_unread", _WARNING, "NCCL_CONF_FILE takes this file's place", "move it there"),
+    Rule("conf_file_missing", _ERROR, "the file is not there", "write the file, or drop the name"),
     Rule("set_twice", _INFO, "two values in one place", "keep one of both"),
 )
 

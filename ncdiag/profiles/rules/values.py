@@ -14,6 +14,7 @@ from ncdiag.model.environment import (
 )
 from ncdiag.profiles.context import LintContext
 from ncdiag.profiles.rules.look import as_integer, is_before, short, shown
+from ncdiag.profiles.rules.places import file_of
 from ncdiag.profiles.rules.table import found
 
 _WHOLE_INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
@@ -71,6 +72,20 @@ def check(setting: Setting, row: Variable, context: LintContext) -> Iterator[Lin
     if not value:
         if row.name not in _BLANK_IS_A_VALUE:
             yield found("empty_value", setting, f"{row.name} is set to nothing")
+        return
+    if value.endswith("\r"):
+        # C stops reading a number there, and has it right.
+        read_right = row.reader is Reader.NCCL and row.type in (
+            ValueType.INTEGER,
+            ValueType.BOOLEAN,
+        )
+        yield found(
+            "carriage_return",
+            setting,
+            f"carriage return at the end of the value {short(value)}",
+            f"run dos2unix {short(file_of(setting.place))}",
+            LintSeverity.WARNING if read_right and as_integer(value) is not None else None,
+        )
         return
     if value[0] in _QUOTES and (len(value) == 1 or value[-1] == value[0]):
         yield found(

@@ -4,7 +4,9 @@
 the file is run keeps its ``$``, or is :data:`UNKNOWN_VALUE`; ``None`` takes a variable away.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from ncdiag.model.environment import Setting
@@ -13,6 +15,12 @@ from ncdiag.profiles.sources.kinds import read
 
 UNKNOWN_VALUE: Final = "$"
 
+# What Apptainer takes of its own environment into the container's.
+_OF_THE_CONTAINER = ("APPTAINERENV_", "SINGULARITYENV_")
+# Open MPI's list of what to hand to ranks.
+_ENV_LIST = "OMPI_MCA_mca_base_env_list"
+_MENTION = re.compile(r"\b(?:TORCH_)?NCCL_[A-Z0-9_]*[A-Z0-9]\b")
+
 
 def read_settings(data: bytes, name: str) -> tuple[Setting, ...]:
     """The settings in ``data``, which stood in the file ``name``, each with ``name:line`` as place.
@@ -20,7 +28,32 @@ def read_settings(data: bytes, name: str) -> tuple[Setting, ...]:
     Only names that are those of the catalogue's programs, or nearly, are given. Raises
     :class:`~ncdiag.model.errors.UsageError` with the line where the file cannot be read.
     """
-    return tuple(setting for setting in read(data, name) if concerns(setting.name))
+    found = _handed_on(read(data, name))
+    return tuple(setting for setting in found if concerns(setting.name))
+
+
+def mentions(data: bytes) -> bool:
+    """Whether ``data`` holds a name of NCCL's or PyTorch's outside of a comment line."""
+    return any(
+        _MENTION.search(line)
+        for line in data.decode("utf-8", "replace").split("\n")
+        if not line.lstrip().startswith(("#", "//", "--"))
+    )
+
+
+def _handed_on(settings: Iterable[Setting]) -> Iterator[Setting]:
+    """``settings`` with what programs hand on under another name."""
+    for one in settings:
+        prefix = next((start for start in _OF_THE_CONTAINER if one.name.startswith(start)), None)
+        if prefix is not None:
+            scope = (*one.scope, "container")
+            yield replace(one, name=one.name.removeprefix(prefix), scope=scope)
+        elif one.name == _ENV_LIST and one.value:
+            pairs = [part.partition("=") for part in one.value.split(";")]
+            ranks = (*one.scope, "ranks")
+            yield from (replace(one, name=n, value=v, scope=ranks) for n, eq, v in pairs if eq)
+        else:
+            yield one
 
 
 def environment_settings(environment: Mapping[str, str]) -> tuple[Setting, ...]:
@@ -28,5 +61,5 @@ def environment_settings(environment: Mapping[str, str]) -> tuple[Setting, ...]:
 
     All else is left out, so that no secret is shown.
     """
-    names = sorted(name for name in environment if concerns(name))
-    return tuple(Setting(name, environment[name], "the environment") for name in names)
+    made = (Setting(name, environment[name], "the environment") for name in sorted(environment))
+    return tuple(one for one in _handed_on(made) if concerns(one.name))

@@ -1,32 +1,45 @@
-"""Settings out of a Dockerfile: ENV in both forms, ARG, and the command it starts."""
+"""Settings out of a Dockerfile: ENV in both forms, ARG, and what it runs and starts.
+
+A stage holds what the stages it is built from hold, and no other does.
+"""
 
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ncdiag.model.environment import Setting
 from ncdiag.model.errors import UsageError
-from ncdiag.profiles.sources.shell import read_words
+from ncdiag.profiles.sources.shell import Around, read_words
+from ncdiag.profiles.sources.shell import read as read_shell
 from ncdiag.profiles.sources.shell_words import ShellSyntaxError, Word, commands
 
 _ESCAPE = re.compile(r"#\s*escape\s*=\s*(\S)\s*", re.IGNORECASE)
 _INSTRUCTION = re.compile(r"\s*([A-Za-z]+)\s+(.*)", re.DOTALL)
 _ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_DEEPEST = 20
 _OLD_FORM = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s+(.*)", re.DOTALL)
 
 
 def read(text: str, name: str) -> Iterator[Setting]:
     """The settings of every stage, in order; raises :class:`UsageError` with file and line."""
+    scope: tuple[str, ...] = ()
+    stages: dict[str, tuple[str, ...]] = {}
     for number, instruction in _instructions(text):
         found = _INSTRUCTION.fullmatch(instruction)
         if not found:
             continue
         word, rest = found[1].upper(), found[2]
+        around = Around(name, scope, (*scope, f"{number}"))
         try:
-            if word in ("ENV", "ARG"):
-                yield from _assignments(rest, name, number)
+            if word == "FROM":
+                scope = _stage(rest, number, stages)
+            elif word in ("ENV", "ARG"):
+                yield from _assignments(rest, number, around)
             elif word in ("CMD", "ENTRYPOINT"):
-                yield from _started(rest, name, number)
+                yield from _started(rest, number, around)
+            elif word == "RUN":
+                yield from _run(rest, number, around)
         except ShellSyntaxError as error:
             raise UsageError(f"{name}:{error.line}: {error}") from None
 
@@ -61,25 +74,43 @@ def _instructions(text: str) -> Iterator[tuple[int, str]]:
         yield begun, "".join(pieces)
 
 
-def _assignments(rest: str, name: str, number: int) -> Iterator[Setting]:
+def _stage(rest: str, number: int, stages: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The scope of the stage that begins with ``FROM rest``."""
+    words = [word for word in rest.split() if not word.startswith("--")]
+    base = stages.get(words[0].lower(), ()) if words else ()
+    scope = (*base, f"stage {number}") if len(base) < _DEEPEST else base
+    if len(words) > 2 and words[1].lower() == "as":
+        stages[words[2].lower()] = scope
+    return scope
+
+
+def _assignments(rest: str, number: int, around: Around) -> Iterator[Setting]:
     old = _OLD_FORM.fullmatch(rest)
     if old and not _ASSIGNS.match(rest):
-        yield Setting(old[1], old[2].replace("\\\n", "").strip(), f"{name}:{number}")
+        value = old[2].replace("\\\n", "").strip()
+        yield around.setting(Word("", number), old[1], value)
         return
-    for words in commands(rest, number):
-        for word in words:
+    for command in commands(rest, number):
+        for word in command.words:
             variable, equals, value = word.text.partition("=")
             if equals:
-                yield Setting(variable, value, f"{name}:{word.line}")
+                yield around.setting(word, variable, value)
 
 
-def _started(rest: str, name: str, number: int) -> Iterator[Setting]:
+def _started(rest: str, number: int, around: Around) -> Iterator[Setting]:
     try:
         listed = json.loads(rest.replace("\\\n", ""))
     except (ValueError, RecursionError):
-        for words in commands(rest, number):
-            yield from read_words(words, name)
+        yield from read_shell(rest, around.name, number, depth=1, scope=around.own)
         return
     if isinstance(listed, list):
         words = [Word(text, number) for text in listed if isinstance(text, str)]
-        yield from read_words(words, name)
+        yield from read_words(words, replace(around, scope=around.own))
+
+
+def _run(rest: str, number: int, around: Around) -> Iterator[Setting]:
+    """What is written while the image is built; what cannot be read of it is left out."""
+    try:
+        yield from _started(rest, number, around)
+    except (UsageError, ShellSyntaxError):
+        return

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -9,21 +10,26 @@ from ncdiag.model.environment import Setting
 from ncdiag.model.errors import UsageError
 from ncdiag.profiles.catalogue import concerns
 from ncdiag.profiles.sources import dockerfile, lines, python_code, shell
+from ncdiag.profiles.sources.shell_files import CONF_FILES, SHELL_ENDINGS
 
 MAX_BYTES: Final = 512 * 1024
 """A file of settings is not larger; what is larger is refused, as it would take long to read."""
 
-_SHELL_ENDINGS = {".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".batch", ".job", ".csh"}
-_SHEBANG = re.compile(r"#!.*\b(?:ba|z|da|k|c)?sh\b")
+# Module files of Tcl have commands of words, as shells have.
+_MODULES = {".tcl", ".modulefile"}
+_SHEBANG = re.compile(r"#!.*\b(?:ba|z|da|k|t?c|fi)?sh\b|#%Module")
 _PYTHON_SHEBANG = re.compile(r"#!.*\bpython")
 _DOCKER = re.compile(r"^[ \t]*FROM[ \t]+\S", re.MULTILINE)
 _MANIFEST = re.compile(r"^(?:apiVersion|kind|services|spec):", re.MULTILINE)
 _YAML = re.compile(r"^(?:---|[\w-]+:(?:[ \t].*)?$|- )", re.MULTILINE)
 _SHELL = re.compile(
-    r"^[ \t]*(?:export|unset|source|set -|module|#SBATCH|srun|mpirun|mpiexec|torchrun)\b",
+    r"^[ \t]*(?:export|unset|source|set -|module|#SBATCH|srun|mpirun|mpiexec|torchrun)\b"
+    r"|^[ \t]*(?:declare|typeset) -|^[ \t]*(?:setenv|pushenv)\s",
     re.MULTILINE,
 )
 _PYTHON = re.compile(r"^(?:import \w|from [\w.]+ import|def \w+\(|os\.environ)", re.MULTILINE)
+_LUA = re.compile(r"^[ \t]*(?:set|push)env[ \t]*\(", re.MULTILINE)
+_UNIT = re.compile(r"^\[Service\]|^Environment=", re.MULTILINE)
 _ENTRY = re.compile(r"[A-Za-z_][A-Za-z0-9_.%()]*=.*|\s*#.*|\s*")
 
 _Reader = Callable[[str, str], Iterable[Setting]]
@@ -90,35 +96,38 @@ def _is_environment(text: str) -> bool:
 def _manifest(text: str, name: str) -> Iterator[Setting]:
     from ncdiag.profiles.sources.manifest import read_manifest  # YAML takes a while to import
 
-    def inner(part: str, file: str, first_line: int) -> Iterator[Setting]:
+    def inner(part: str, file: str, first_line: int, scope: tuple[str, ...]) -> Iterator[Setting]:
         """A file in a ConfigMap: its lines are counted in the manifest."""
         padded = "\n" * (first_line - 1) + part
         reader = _by_name(file.lower()) or _of_content(part)
-        return iter(reader(padded, name))
+        yield from (replace(one, scope=scope + one.scope) for one in reader(padded, name))
 
     return read_manifest(text, name, inner)
 
 
-_CONF_FILES = {"nccl.conf", ".nccl.conf", "rccl.conf", ".rccl.conf"}
 _PROSE = {".md", ".rst", ".html"}
 
 _BY_NAME: tuple[tuple[Callable[[str, str], bool], _Reader], ...] = (
-    (lambda file, _: file in _CONF_FILES, lines.read_conf),
+    (lambda file, _: file in CONF_FILES, lines.read_conf),
     (lambda file, _: file.startswith(("dockerfile", "containerfile")), dockerfile.read),
     (lambda _, ending: ending == ".dockerfile", dockerfile.read),
     (lambda _, ending: ending in (".yaml", ".yml", ".json"), _manifest),
     (lambda _, ending: ending == ".py", python_code.read),
-    (lambda _, ending: ending in _SHELL_ENDINGS, shell.read),
+    (lambda _, ending: ending in SHELL_ENDINGS or ending in _MODULES, shell.read),
+    (lambda _, ending: ending == ".lua", lines.read_lua),
+    (lambda _, ending: ending == ".service", lines.read_unit),
     (lambda _, ending: ending in _PROSE, lines.read_text),
 )
 _BY_CONTENT: tuple[tuple[Callable[[str], object], _Reader], ...] = (
     (lambda text: "\0" in text, lines.read_null_separated),
     (_PYTHON_SHEBANG.match, python_code.read),
     (_SHEBANG.match, shell.read),
+    (_UNIT.search, lines.read_unit),
     (_is_environment, lines.read_environment),
     (_MANIFEST.search, _manifest),
     (_DOCKER.search, dockerfile.read),
     (_SHELL.search, shell.read),
+    (_LUA.search, lines.read_lua),
     (_PYTHON.search, python_code.read),
     (_YAML.search, _manifest),
 )

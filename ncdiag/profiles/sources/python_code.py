@@ -1,4 +1,7 @@
-"""Settings out of Python: ``os.environ`` and dict literals; the code is parsed and never run."""
+"""Settings out of Python: ``os.environ`` and dict literals; the code is parsed and never run.
+
+A dict holds for itself, unless it is what ``update`` is given.
+"""
 
 import ast
 import warnings
@@ -10,15 +13,62 @@ from ncdiag.model.errors import UsageError
 _SETTERS = {"setdefault", "setenv", "putenv"}
 _TAKERS = {"pop", "unsetenv", "delenv"}
 _UNKNOWN = "$"
+_BRANCHING = (
+    *(ast.If, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ExceptHandler),
+    *(ast.match_case, ast.IfExp),
+)
+_BRANCHES = {"body", "orelse"}
+# What is nested deeper holds for what it stands in.
+_DEEPEST = 50
 # A longer number would be no value, and takes long to write.
 _MOST_BITS = 64
+
+_Scope = tuple[str, ...]
 
 
 def read(text: str, name: str) -> Iterator[Setting]:
     """The settings of a module, by line; raises :class:`UsageError` with file and line."""
-    found = [setting for node in ast.walk(_parsed(text, name)) for setting in _of(node)]
-    for line, variable, value in sorted(found, key=lambda entry: entry[0]):
-        yield Setting(variable, value, f"{name}:{line}")
+    found = [
+        (line, variable, value, scope)
+        for node, scope in _walk(_parsed(text, name))
+        for line, variable, value in _of(node)
+    ]
+    for line, variable, value, scope in sorted(found, key=lambda entry: entry[0]):
+        yield Setting(variable, value, f"{name}:{line}", scope=scope)
+
+
+def _walk(root: ast.AST) -> Iterator[tuple[ast.AST, _Scope]]:
+    """Every node and what it holds for: a branch, a function, a dict."""
+    waiting: list[tuple[ast.AST, _Scope, bool]] = [(root, (), False)]
+    count = 0
+    while waiting:
+        node, scope, taken_over = waiting.pop()
+        count += 1
+        if _is_dict(node) and not taken_over and len(scope) < _DEEPEST:
+            scope = (*scope, f"{count}")
+        yield node, scope
+        takes_over = _is_update(node)
+        for field, value in ast.iter_fields(node):
+            inner = scope
+            if field in _BRANCHES and isinstance(node, _BRANCHING) and len(scope) < _DEEPEST:
+                inner = (*scope, f"?{count}.{field}")
+            children = value if isinstance(value, list) else [value]
+            waiting += [
+                (child, inner, takes_over and field == "args")
+                for child in children
+                if isinstance(child, ast.AST)
+            ]
+
+
+def _is_dict(node: ast.AST) -> bool:
+    """Whether this makes a mapping of its own: ``{...}`` or ``dict(...)``."""
+    made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.keywords
+    return bool(made) or isinstance(node, ast.Dict)
+
+
+def _is_update(node: ast.AST) -> bool:
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr == "update"
 
 
 def _parsed(text: str, name: str) -> ast.AST:

@@ -1,13 +1,17 @@
 """A shell script as simple commands of words, with line numbers; nothing is expanded or run.
 
 Quotes are taken off. What the shell would fill in (``$HOST``, ``$(hostname)``) stays as it is
-written. Bodies of here-documents are left out.
+written, and so does an array, behind :data:`ARRAY`. A carriage return at the end of a line belongs
+to what is assigned there, as in a shell.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+ARRAY: Final = "$@("
+"""What the text of an array begins with; no shell writes anything else so."""
 
 _PLAIN = re.compile(r"[^\s'\"\\$`#;&|()<>]+")
 _BLANK = re.compile(r"[ \t\r]+")
@@ -16,6 +20,9 @@ _COMMENT = re.compile(r"[^\n]*")
 _DOUBLE_QUOTED = re.compile(r"[^\"\\$`]+")
 _HERE = re.compile(r"<<(-?)[ \t]*(['\"]?)([\w.!-]+)\2")
 _OPAQUE = re.compile(r"\$\{[^}\n]*\}|\$[A-Za-z_0-9@*#?$!-]+")
+_LINE_END = re.compile(r"\r(?:\n|\Z)")
+_OPERATOR = re.compile(r";;&|;;|;&|&&|\|\||\|&|[;&|()]")
+_ASSIGNED = re.compile(r"(?:--?[\w-]+=)?[A-Za-z_]\w*\+?=|ALL,")
 # What may stand nested in $(...) and $((...)).
 _DEEPEST = 50
 
@@ -35,6 +42,18 @@ class Word(NamedTuple):
     line: int
 
 
+class Command(NamedTuple):
+    """A simple command, which may have no words: ``end`` is the operator behind it, if any.
+
+    ``targets`` are the files it writes to, ``bodies`` the here-documents of its line.
+    """
+
+    words: list[Word]
+    end: str
+    targets: tuple[str, ...] = ()
+    bodies: tuple[Word, ...] = ()
+
+
 @dataclass(slots=True)
 class _Lexer:
     text: str
@@ -42,9 +61,10 @@ class _Lexer:
     at: int = 0
     words: list[Word] = field(default_factory=list)
     here: list[tuple[bool, str]] = field(default_factory=list)
-    drop_next: bool = False
+    target: str | None = None
+    targets: list[str] = field(default_factory=list)
 
-    def commands(self) -> Iterator[list[Word]]:
+    def commands(self) -> Iterator[Command]:
         while self.at < len(self.text):
             char = self.text[self.at]
             if found := _BLANK.match(self.text, self.at):
@@ -55,31 +75,31 @@ class _Lexer:
             elif char == "#":
                 self.at = _COMMENT.match(self.text, self.at).end()  # type: ignore[union-attr]
             elif char == "\n":
-                yield from self._taken()
-                self._line_ends()
-            elif char in ";&|()":
-                yield from self._taken()
-                self.at += 1
+                yield from self._line_ends()
+            elif found := _OPERATOR.match(self.text, self.at):
+                yield self._taken(found[0])
+                self.at = found.end()
             elif char in "<>":
                 self._redirection()
             else:
                 self._word()
-        yield from self._taken()
+        yield self._taken("")
 
-    def _line_ends(self) -> None:
+    def _line_ends(self) -> Iterator[Command]:
+        bodies: tuple[Word, ...] = ()
         if self.here:
             self.at += 1
             self.line += 1
-            self._skip_here()
+            bodies = tuple(self._bodies())
         elif found := _LINE_ENDS.match(self.text, self.at):
             self.at = found.end()
             self.line += found[0].count("\n")
+        yield self._taken("\n", bodies)
 
-    def _taken(self) -> Iterator[list[Word]]:
-        self.drop_next = False
-        if self.words:
-            words, self.words = self.words, []
-            yield words
+    def _taken(self, end: str, bodies: tuple[Word, ...] = ()) -> Command:
+        taken = Command(self.words, end, tuple(self.targets), bodies)
+        self.target, self.words, self.targets = None, [], []
+        return taken
 
     def _redirection(self) -> None:
         found = None if self.text.startswith("<<<", self.at) else _HERE.match(self.text, self.at)
@@ -87,20 +107,25 @@ class _Lexer:
             self.here.append((bool(found[1]), found[3]))
             self.at = found.end()
             return
+        start = self.at
         while self.at < len(self.text) and self.text[self.at] in "<>&|":
             self.at += 1
-        self.drop_next = True
+        self.target = self.text[start : self.at]
 
-    def _skip_here(self) -> None:
+    def _bodies(self) -> Iterator[Word]:
         for indented, end in self.here:
+            begun, lines = self.line, []
             while self.at < len(self.text):
                 stop = self.text.find("\n", self.at)
                 stop = len(self.text) if stop < 0 else stop
                 line = self.text[self.at : stop].rstrip("\r")
                 self.at = min(stop + 1, len(self.text))
                 self.line += 1
-                if (line.lstrip("\t") if indented else line) == end:
+                line = line.lstrip("\t") if indented else line
+                if line == end:
                     break
+                lines.append(line)
+            yield Word("\n".join(lines), begun)
         self.here = []
 
     def _word(self) -> None:
@@ -115,10 +140,15 @@ class _Lexer:
                 self.line += 1
                 continue
             pieces.append(self._piece())
-        if self.drop_next:
-            self.drop_next = False
+        text = "".join(pieces)
+        if _LINE_END.match(self.text, self.at) and _ASSIGNED.match(text):
+            text += "\r"
+        if self.target is None:
+            self.words.append(Word(text, line))
         else:
-            self.words.append(Word("".join(pieces), line))
+            if self.target.startswith(">"):
+                self.targets.append(text)
+            self.target = None
 
     def _piece(self) -> str:
         char = self.text[self.at]
@@ -185,7 +215,7 @@ class _Lexer:
             self.at += 1
         taken = self.text[start : self.at]
         self.line += taken.count("\n")
-        return taken if taken[0] in "$`" else f"${taken}"
+        return taken if taken[0] in "$`" else ARRAY + taken[1:]
 
     def _balance(self) -> None:
         depth = 0
@@ -203,6 +233,6 @@ class _Lexer:
                 raise ShellSyntaxError(self.line, what)
 
 
-def commands(text: str, first_line: int = 1) -> Iterator[list[Word]]:
+def commands(text: str, first_line: int = 1) -> Iterator[Command]:
     """The simple commands of ``text``; raises :class:`ShellSyntaxError`."""
     return _Lexer(text, first_line).commands()

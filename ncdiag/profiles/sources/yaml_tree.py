@@ -69,20 +69,24 @@ def read(text: str, name: str) -> list[Node]:
     return builder.documents
 
 
-def walk(root: Node) -> Iterator[Node]:
-    """Every node of a tree once, from the top."""
+def walk(root: Node) -> Iterator[tuple[Mapping, tuple[str, ...]]]:
+    """Every mapping of a tree once, from the top, with the lines of those it stands in and its own.
+
+    Two mappings that begin in one line are told apart by a count.
+    """
     seen: set[int] = set()
-    waiting: list[Node] = [root]
+    waiting: list[tuple[Node, tuple[str, ...]]] = [(root, ())]
     while waiting:
-        node = waiting.pop()
+        node, within = waiting.pop()
         if id(node) in seen:
             continue
         seen.add(id(node))
-        yield node
         if isinstance(node, Sequence):
-            waiting.extend(reversed(node.items))
+            waiting.extend((item, within) for item in reversed(node.items))
         elif isinstance(node, Mapping):
-            waiting.extend(value for _, value in reversed(node.entries))
+            path = (*within, f"{node.line}.{len(seen)}")
+            yield node, path
+            waiting.extend((value, path) for _, value in reversed(node.entries))
 
 
 class _Builder:
