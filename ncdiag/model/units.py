@@ -12,7 +12,11 @@ MAX_SIZE_BYTES = 2**60
 
 _SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 # Powers of 1024, as in nccl-tests (src/common.cu, parsesize).
-_BYTES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
+_BYTES = {
+    prefix + unit: scale
+    for prefix, scale in {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}.items()
+    for unit in (("", "B", "IB") if prefix else ("", "B"))
+}
 # Rates are powers of 1000, as on a NIC's data sheet; the unit is in Gbit/s.
 # The case of the last letter matters: Gb is bits, GB is bytes.
 _PREFIXES = {
@@ -36,10 +40,11 @@ _NUMBER = r"(\d{1,15}(?:\.\d{1,9})?)"
 
 def _parse(text: str, units: dict[str, float] | dict[str, int], what: str, examples: str) -> float:
     alternatives = "|".join(re.escape(unit) for unit in units)
-    match = re.fullmatch(f"{_NUMBER}({alternatives})", text.strip(), re.ASCII)
+    case = re.IGNORECASE if units is _BYTES else re.NOFLAG
+    match = re.fullmatch(f"{_NUMBER}({alternatives})", text.strip(), re.ASCII | case)
     if match is None:
         raise UsageError(f"not a {what}: {text!r} (examples: {examples})")
-    return float(match[1]) * units[match[2]]
+    return float(match[1]) * units[match[2].upper() if case else match[2]]
 
 
 def parse_duration_s(text: str) -> float:
@@ -51,8 +56,8 @@ def parse_duration_s(text: str) -> float:
 
 
 def parse_size_bytes(text: str) -> int:
-    """Bytes of ``8M`` or ``1G`` (powers of 1024); raises :class:`UsageError`."""
-    size = int(_parse(text.upper().removesuffix("B"), _BYTES, "size", "512K, 8M, 1G"))
+    """Bytes of ``8M``, ``8MB`` or ``8MiB`` (all powers of 1024); raises :class:`UsageError`."""
+    size = int(_parse(text, _BYTES, "size", "512K, 8M, 1G"))
     if size > MAX_SIZE_BYTES:
         raise UsageError(f"a size can be {MAX_SIZE_BYTES // 1024**4}T at most: {text!r}")
     return size

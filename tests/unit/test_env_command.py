@@ -7,15 +7,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from ncdiag.cli import main
 from ncdiag.cli.env import linting
+from ncdiag.model.environment import LintFinding, LintSeverity
 from ncdiag.profiles import profile_files
 from ncdiag.profiles.context import HostDevices
 from ncdiag.profiles.placeholders import HostValues
+from ncdiag.report.env.lint import show
 
 FAKE = Path(__file__).parents[1] / "data/env/fake_nccl.py"
 fake_nccl = runpy.run_path(str(FAKE))
@@ -193,6 +197,53 @@ def test_warnings_alone_do_not_fail(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("lint", str(script))
     assert code == 0
     assert "1 setting: 1 warning" in out
+
+
+def test_a_file_that_sets_nothing_in_a_way_that_can_be_read_is_not_called_clean(
+    run: Run, tmp_path: Path
+) -> None:
+    strange, plain = tmp_path / "job.cfg", tmp_path / "job.sh"
+    strange.write_text("let NCCL_TIMEOUT be 5\n")
+    plain.write_text("# NCCL_TIMEOUT=5\ntrue\n")
+    code, out, _ = run("lint", str(strange))
+    assert code == 3
+    assert f"{strange}: holds names of variables but no setting that ncdiag can read" in out
+    assert "nothing is wrong" not in out
+    code, out, _ = run("lint", str(strange), "quiet", "--format", "json")
+    assert (code, json.loads(out)["unread"]) == (3, [str(strange)])
+    assert run("lint", str(plain))[:2] == (0, "0 settings: nothing is wrong\n")
+    plain.write_text("export NCCL_TIMEOUT=5\n")
+    assert run("lint", str(strange), str(plain))[0] == 1
+
+
+def test_a_file_of_nccl_that_is_named_and_not_there_is_an_error(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / ".nccl.conf").write_text("NCCL_TIMEOUT=5\n")
+    set_all(monkeypatch, {"NCCL_CONF_FILE": str(tmp_path / "none.conf")})
+    code, out, _ = run("lint", "--format", "json")
+    found = {(one["severity"], one["rule"]) for one in json.loads(out)["findings"]}
+    assert (code, found) == (1, {("error", "conf_file_missing"), ("warning", "conf_file_unread")})
+    (tmp_path / "none.conf").write_text("NCCL_IB_TC=106\n")
+    assert run("lint")[0] == 0
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_findings_are_wrapped_on_a_terminal_and_whole_elsewhere(width: int) -> None:
+    message = "something is wrong here that takes quite some words to be told " * 2
+    finding = LintFinding("rule", LintSeverity.ERROR, "NCCL_X", "job.sh:1", message, message)
+    for terminal in (True, False):
+        out = StringIO()
+        console = Console(file=out, width=width, force_terminal=terminal, color_system=None)
+        show([finding], 1, [], console)
+        first, *rest = out.getvalue().splitlines()
+        assert first.startswith("error  job.sh:1: NCCL_X: something")
+        if terminal:
+            assert all(len(line) <= width for line in [first, *rest])
+            assert all(line.startswith("    ") for line in rest[:-1])
+        else:
+            assert len(rest) == 2
+            assert first.endswith("[rule]")
 
 
 def test_a_profile_wins_over_a_file_of_its_name(run: Run, tmp_path: Path) -> None:

@@ -24,7 +24,15 @@ def test_durations_are_seconds(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("512", 512), ("8K", 8192), ("8M", 8388608), ("1G", 1073741824), ("8MB", 8388608)],
+    [
+        ("512", 512),
+        ("8K", 8192),
+        ("8M", 8388608),
+        ("1G", 1073741824),
+        ("8MB", 8388608),
+        ("8MiB", 8388608),
+        ("8B", 8),
+    ],
 )
 def test_sizes_are_powers_of_1024(text: str, size: int) -> None:
     assert parse_size_bytes(text) == size
@@ -59,6 +67,12 @@ def test_what_is_no_quantity_is_refused_with_examples(parse, text: str) -> None:
         return
     with pytest.raises(UsageError, match=r"not a (duration|size|rate): .*examples"):
         parse(text)
+
+
+@pytest.mark.parametrize("text", ["abc", "8GiBs", "8iB", "8gibb"])
+def test_a_size_is_refused_as_it_was_typed(text: str) -> None:
+    with pytest.raises(UsageError, match=f"not a size: '{text}'"):
+        parse_size_bytes(text)
 
 
 def test_a_rate_of_nothing_is_refused() -> None:

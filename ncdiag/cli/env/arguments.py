@@ -77,11 +77,15 @@ def _inventory(nodes: str) -> tuple[HostValues, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What an operator named: the settings in it, and the profile if it is one."""
+    """What an operator named: the settings in it, and the profile if it is one.
+
+    ``unread`` is whether it names variables and sets none that can be read.
+    """
 
     name: str
     settings: tuple[Setting, ...]
     profile: Profile | None = None
+    unread: bool = False
 
 
 def source_of(operand: str) -> Source:
@@ -89,17 +93,21 @@ def source_of(operand: str) -> Source:
 
     A profile's name comes first, so that the folder a command is run in changes nothing.
     """
-    from ncdiag.profiles.sources import read_settings
-
     if operand == STDIN:
-        name = "standard input"
-        return Source(name, read_settings(sys.stdin.buffer.read(MAX_SETTINGS_BYTES + 1), name))
+        return _of_bytes("standard input", sys.stdin.buffer.read(MAX_SETTINGS_BYTES + 1))
     is_profile = operand in profile_files.names() or operand.endswith(profile_files.SUFFIX)
     if not is_profile and (Path(operand).exists() or profile_files.is_path(operand)):
-        return Source(operand, read_settings(read_file(operand), operand))
+        return _of_bytes(operand, read_file(operand))
     profile = profile_files.load(operand)
     placeholders.check(profile)
     return Source(profile.name, profile.settings, profile)
+
+
+def _of_bytes(name: str, data: bytes) -> Source:
+    from ncdiag.profiles.sources import mentions, read_settings
+
+    settings = read_settings(data, name)
+    return Source(name, settings, unread=not settings and mentions(data))
 
 
 def read_file(path: str) -> bytes:

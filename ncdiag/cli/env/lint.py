@@ -81,7 +81,8 @@ def lint(
 ) -> ExitCode:
     """Say what is wrong with settings of NCCL's environment variables, and what to write instead.
 
-    The exit code is 0 with warnings only, 1 with an error, 3 when a host could not be asked.
+    The exit code is 0 with warnings only, 1 with an error, 3 when a host could not be asked, or a
+    file names variables and sets none in a way that can be read.
     """
     from ncdiag.cli.env import linting
     from ncdiag.report.env import lint as report
@@ -105,13 +106,15 @@ def lint(
         )
         asked = linting.fleet(nodes, way, messages, verbose=verbose)
     context = LintContext(nccl=version, ranks=ranks, hosts=asked.hosts)
-    findings, settings = linting.lint_all(operands or [], context, asked.values)
+    found = linting.lint_all(operands or [], context, asked.values)
     if output_format is options.OutputFormat.JSON:
-        write_out(report.render_json(findings, settings, asked.unreachable))
+        told = report.render_json(found.findings, found.settings, found.unread, asked.unreachable)
+        write_out(told)
     else:
-        report.show(findings, settings, console.results(no_color=no_color))
+        out = console.results(no_color=no_color)
+        report.show(found.findings, found.settings, found.unread, out)
     for nodes_folded, why in asked.reasons():
         messages.print(f"ncdiag: {nodes_folded} cannot be asked: {why}", soft_wrap=True)
-    if any(one.severity is LintSeverity.ERROR for one in findings):
+    if any(one.severity is LintSeverity.ERROR for one in found.findings):
         return ExitCode.WRONG
-    return ExitCode.UNDECIDED if asked.unreachable else ExitCode.DONE
+    return ExitCode.UNDECIDED if asked.unreachable or found.unread else ExitCode.DONE

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,33 +86,48 @@ def fleet(nodes: str, way: "Way", messages: Console, *, verbose: bool) -> Asked:
     return Asked(tuple(found[h.name] for h in hosts if h.name in found), failed)
 
 
-def lint_all(
-    operands: Sequence[str], context: LintContext, values: HostValues | None
-) -> tuple[list[LintFinding], int]:
+@dataclass(frozen=True, slots=True)
+class Linted:
     """The findings of all operands, errors first, and how many settings were looked at.
 
-    Each operand is looked at by itself; without any, all layers of the environment together.
+    ``unread`` are operands that name variables and set none that can be read.
     """
+
+    findings: tuple[LintFinding, ...]
+    settings: int
+    unread: tuple[str, ...]
+
+
+def lint_all(operands: Sequence[str], context: LintContext, values: HostValues | None) -> Linted:
+    """Each operand is looked at by itself; without any, all layers of the environment together."""
+    if not operands:
+        settings = layers()
+        missing = frozenset(_missing_file(settings))
+        found = lint(settings, replace(context, missing_files=missing))
+        return Linted(found, len(settings), ())
     findings: list[LintFinding] = []
     count = 0
-    for settings, more in _looked_at(operands, context, values):
-        findings += [*more, *lint(settings, context)]
-        count += len(settings)
-    return sorted(findings, key=lambda one: _ORDER.index(one.severity)), count
-
-
-def _looked_at(
-    operands: Sequence[str], context: LintContext, values: HostValues | None
-) -> Iterable[tuple[Sequence[Setting], list[LintFinding]]]:
-    if not operands:
-        yield layers(), []
+    unread = []
     for source in map(source_of, operands):
         settings = source.settings
-        more = list(_for_another_release(source.profile, context)) if source.profile else []
+        if source.unread:
+            unread.append(source.name)
+        if source.profile:
+            findings += _for_another_release(source.profile, context)
         if values is not None:
             settings, unfilled = _filled(settings, values)
-            more += unfilled
-        yield settings, more
+            findings += unfilled
+        findings += lint(settings, context)
+        count += len(settings)
+    findings.sort(key=lambda one: _ORDER.index(one.severity))
+    return Linted(tuple(findings), count, tuple(unread))
+
+
+def _missing_file(settings: Iterable[Setting]) -> Iterable[str]:
+    """The file that NCCL_CONF_FILE names, if it is not there."""
+    for one in settings:
+        if one.name == FILE_VARIABLE and one.value and not Path(one.value).is_file():
+            yield one.value
 
 
 def layers(root: Path = Path("/")) -> tuple[Setting, ...]:

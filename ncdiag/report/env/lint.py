@@ -14,6 +14,7 @@ from ncdiag.model.units import format_count
 from ncdiag.report.json_document import layout
 
 SCHEMA: Final = "ncdiag/env-lint/1"
+_INDENT: Final = 4
 _STYLES: Final = {
     LintSeverity.ERROR: "bold red",
     LintSeverity.WARNING: "bold yellow",
@@ -21,21 +22,38 @@ _STYLES: Final = {
 }
 
 
-def show(findings: Sequence[LintFinding], settings: int, console: Console) -> None:
-    """Each finding with its place, then one line that counts them."""
+def show(
+    findings: Sequence[LintFinding], settings: int, unread: Sequence[str], console: Console
+) -> None:
+    """Each finding with its place, the files that say nothing, then one line that counts them."""
     for one in map(presentable, findings):
         line = Text(f"{one.severity}", style=_STYLES[one.severity])
         line.append(f"  {one.place}: {_named(one)} [{one.rule}]", style="default")
-        console.print(line, soft_wrap=True)
+        _say(console, line, 0)
         if one.fix:
-            console.print(Padding(Text(f"-> {one.fix}", style="dim"), (0, 0, 0, 4), expand=False))
+            _say(console, Text(f"-> {one.fix}", style="dim"), _INDENT)
+    for name in unread:
+        what = "holds names of variables but no setting that ncdiag can read"
+        console.print(f"unread  {visible(name)}: {what}", soft_wrap=True)
     told = [
         format_count(count, severity.value if severity is not LintSeverity.INFO else "note")
         for severity in LintSeverity
         if (count := sum(one.severity is severity for one in findings))
     ]
     looked = format_count(settings, "setting")
-    console.print(f"{looked}: {', '.join(told) or 'nothing is wrong'}")
+    clean = "nothing is wrong" if settings or not unread else "nothing could be looked at"
+    console.print(f"{looked}: {', '.join(told) or clean}")
+
+
+def _say(console: Console, text: Text, indent: int) -> None:
+    """Print ``text``: on a terminal wrapped and indented, else whole, so that grep finds it."""
+    if not console.is_terminal:
+        console.print(Text(" " * indent).append_text(text), soft_wrap=True)
+        return
+    first, *rest = text.wrap(console, max(console.width - _INDENT, 1))
+    console.print(Padding(first, (0, 0, 0, indent), expand=False))
+    for line in rest:
+        console.print(Padding(line, (0, 0, 0, _INDENT + indent // 2), expand=False))
 
 
 def _named(one: LintFinding) -> str:
@@ -44,9 +62,16 @@ def _named(one: LintFinding) -> str:
 
 
 def render_json(
-    findings: Sequence[LintFinding], settings: int, unreachable: dict[str, str]
+    findings: Sequence[LintFinding],
+    settings: int,
+    unread: Sequence[str],
+    unreachable: dict[str, str],
 ) -> bytes:
-    """All of it, for programs; ``unreachable`` are hosts that could not be asked, and why."""
+    """All of it, for programs.
+
+    ``unread`` are files that name variables and set none that can be read, ``unreachable`` hosts
+    that could not be asked, and why.
+    """
     count = {
         f"{severity.value}s": sum(one.severity is severity for one in findings)
         for severity in (LintSeverity.ERROR, LintSeverity.WARNING)
@@ -57,6 +82,7 @@ def render_json(
             "settings": settings,
             **count,
             "findings": [asdict(presentable(one)) for one in findings],
+            "unread": [visible(name) for name in unread],
             "unreachable": {visible(host): visible(why) for host, why in unreachable.items()},
         }
     )
