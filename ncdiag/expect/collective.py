@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ncdiag.expect import network
 from ncdiag.expect.curve import CURVE_SIZES_BYTES, Point, Way, best_point, ways
@@ -100,6 +100,8 @@ def expect_collective(
         if algorithm is None and one in _BY_TREE and layout.domains > 2:
             # NCCL counts on more than a ring's bandwidth from trees of two nodes only.
             bytes_sent = _at_least(bytes_sent, _TREE_IN_THE_LONG_RUN)
+        if one is Algorithm.RING and layout.domains > 1:
+            bytes_sent = _leaving(machine, layout, bytes_sent)
         found.append((one, _algbw(machine, layout, one, bytes_sent, conditions)))
     chosen, limit = max(found, key=lambda pair: pair[1].gb_per_s)
     bus = product(
@@ -180,11 +182,18 @@ def _weighed(
 
 
 def _at_least(bytes_sent: Traffic, share: float) -> Traffic:
-    return Traffic(
-        fabric=bytes_sent.fabric,
-        in_switch=bytes_sent.in_switch,
-        network=max(bytes_sent.network, share),
-    )
+    return replace(bytes_sent, network=max(bytes_sent.network, share))
+
+
+def _leaving(machine: Machine, layout: Layout, bytes_sent: Traffic) -> Traffic:
+    """Rings that leave a domain by another GPU each: there, they go to a NIC and not on by links.
+
+    This spares one link in so many as the domain has GPUs, where each of them has a NIC.
+    """
+    if len(machine.rails) < layout.ranks // layout.hosts:
+        return bytes_sent
+    gpus = layout.per_domain
+    return replace(bytes_sent, fabric=bytes_sent.fabric * (gpus - 1) / gpus)
 
 
 def _multicast_share(machine: Machine) -> float | None:

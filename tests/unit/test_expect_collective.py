@@ -128,10 +128,18 @@ def test_trays_of_one_rack_are_one_domain_and_racks_are_several() -> None:
 def test_the_rack_with_the_fewest_trays_binds(nodes: int, smallest: int) -> None:
     found = expect(NVL72, nodes, algorithm=Algorithm.RING)
     nics = smallest * 4 * 50 * 4096 / 4122
-    assert found.busbw_gb_per_s == pytest.approx(min(nics, 18 * 40.1))
+    assert found.busbw_gb_per_s == pytest.approx(min(nics, 18 * 40.1 * 72 / 71))
     uneven = [line for line in found.derivation if "domains filled one by one" in line.why]
     assert len(uneven) == (smallest != 18)
     assert all(f"the last with {smallest}" in line.why for line in uneven)
+
+
+def test_a_ring_that_leaves_a_host_by_each_gpus_nic_spares_one_link_in_eight() -> None:
+    mi300x = find_machine("mi300x-8x400g")
+    ring = expect(mi300x, 4, algorithm=Algorithm.RING)
+    assert ring.busbw_gb_per_s == pytest.approx(7 * 48 * 8 / 7)
+    fewer = replace(mi300x, rails=tuple(replace(one, gbit_per_s=800.0) for one in mi300x.rails[:7]))
+    assert expect(fewer, 4, algorithm=Algorithm.RING).busbw_gb_per_s == pytest.approx(7 * 48)
 
 
 def test_trees_count_as_nccl_counts_them() -> None:
