@@ -1,16 +1,16 @@
-"""Starts ncdiag, as the command ``ncdiag`` and as ``python -m ncdiag``."""
+"""Starts ncdiag, as the command ``ncdiag`` and as ``python -m ncdiag``.
 
-import sys
-from typing import NoReturn
+Everything else is imported once Ctrl-C ends the command without a traceback.
+"""
+
+from ncdiag.cli import interrupts
 
 
-def main() -> NoReturn:
+def main() -> None:
     """Run the command that stands on the command line, and exit."""
-    try:
-        # Takes a moment, in which Ctrl-C must not end in a traceback.
-        from ncdiag.cli.main import main as run
-    except KeyboardInterrupt:
-        sys.exit(130)
+    interrupts.leave_at_once()
+    from ncdiag.cli.main import main as run
+
     run()
 
 

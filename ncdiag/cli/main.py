@@ -68,13 +68,18 @@ def ncdiag_command(
 
 def main() -> NoReturn:
     """Run the command that stands on the command line, and exit."""
-    interrupts.catch()
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A terminal that cannot show a character must not end the command.
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
+    try:
+        interrupts.catch()
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # before or after run() minded it
+        code = ExitCode.INTERRUPTED
+    interrupts.leave_at_once()
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -97,7 +102,10 @@ def run(arguments: Sequence[str]) -> int:
         _drop_output()
         code = _fail(_system_error(error), ExitCode.UNDECIDED)
     except Exception as error:  # noqa: BLE001 - the last resort: a bug, told in one line
-        code = _fail(_bug(error), ExitCode.UNDECIDED)
+        if interrupts.asked():  # some libraries turn Ctrl-C into an error of their own
+            code = _fail("interrupted", ExitCode.INTERRUPTED)
+        else:
+            code = _fail(_bug(error), ExitCode.UNDECIDED)
     return int(code or ExitCode.DONE)
 
 

@@ -188,7 +188,7 @@ def carry_out(
                 journal,
                 watcher,
                 budget_s=budget_s,
-                is_stopped=interrupts.asked.is_set,
+                is_stopped=interrupts.asked,
             ).run()
         except KeyboardInterrupt:
             record.interrupted = True  # a second one can have cut off the line that says so
