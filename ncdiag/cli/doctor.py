@@ -129,7 +129,7 @@ def sweep_can_run(parts: Sequence[Part]) -> bool:
 
 def render_json(parts: Sequence[Part]) -> str:
     """The parts as one JSON document."""
-    import msgspec
+    from ncdiag.model.json_text import encode
 
     document = {
         "schema": SCHEMA,
@@ -138,7 +138,7 @@ def render_json(parts: Sequence[Part]) -> str:
         "sweep": sweep_can_run(parts),
         "parts": parts,
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    return encode(document, indent=2).decode()
 
 
 # --- parts ---

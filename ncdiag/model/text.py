@@ -14,7 +14,12 @@ def visible(text: str) -> str:
     return "".join(_escape(char) for char in text)
 
 
+def is_hidden(char: str) -> bool:
+    """Whether ``char`` moves the cursor, or hides or reorders what stands beside it."""
+    return unicodedata.category(char) in _HIDDEN
+
+
 def _escape(char: str) -> str:
-    if unicodedata.category(char) in _HIDDEN:
+    if is_hidden(char):
         return char.encode("unicode_escape", "backslashreplace").decode("ascii")
     return char

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-import msgspec
-
 from ncdiag.model.environment import Profile, Reader, Setting
 from ncdiag.model.errors import UsageError
+from ncdiag.model.json_text import encode
 from ncdiag.profiles import catalogue
 
 SCHEMA: Final = "ncdiag/env-export/1"
@@ -145,7 +144,7 @@ def _json(profile: Profile, settings: Sequence[Setting]) -> str:
         "nccl": profile.nccl,
         "variables": {one.name: one.value for one in settings},
     }
-    return msgspec.json.format(msgspec.json.encode(document)).decode() + "\n"
+    return encode(document, indent=2).decode() + "\n"
 
 
 def _anything(value: str) -> None:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import msgspec
 from markupsafe import Markup
 
+from ncdiag.model.json_text import encode
 from ncdiag.model.nodes import fold
 from ncdiag.model.verdict import SweepReport, Verdict
 from ncdiag.report import describe, page
@@ -21,8 +21,6 @@ _JSON_ESCAPES = {
     "<": "\\u003c",
     ">": "\\u003e",
     "&": "\\u0026",
-    "\u2028": "\\u2028",
-    "\u2029": "\\u2029",
 }
 
 
@@ -61,7 +59,7 @@ def _data(report: SweepReport) -> dict[str, Any]:
 
 
 def _json(value: object) -> str:
-    text = msgspec.json.encode(value).decode()
+    text = encode(value).decode()
     for char, escape in _JSON_ESCAPES.items():
         text = text.replace(char, escape)
     return text

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
-
-_encode = msgspec.json.Encoder().encode
+from ncdiag.model.json_text import encode
 
 
 def layout(document: Mapping[str, Any]) -> bytes:
@@ -13,12 +11,12 @@ def layout(document: Mapping[str, Any]) -> bytes:
 
     A figure that is not a finite number becomes ``null``.
     """
-    lines = [_encode(key) + b": " + _value(value) for key, value in document.items()]
+    lines = [encode(key) + b": " + _value(value) for key, value in document.items()]
     return b"{\n" + b",\n".join(lines) + b"\n}\n"
 
 
 def _value(value: Any) -> bytes:
     if isinstance(value, Iterable) and not isinstance(value, (str, dict)):
-        items = b",\n ".join(map(_encode, value))
+        items = b",\n ".join(map(encode, value))
         return b"[\n " + items + b"\n]" if items else b"[]"
-    return _encode(value)
+    return encode(value)

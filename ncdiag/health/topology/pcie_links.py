@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from ncdiag.model.json_text import encode
 from ncdiag.model.topology import NotATopologyError, TopologyFinding, TopologySeverity
 
 SCHEMA: Final = "ncdiag/pcie-links/1"
@@ -67,7 +68,7 @@ def collect_links(root: Path = Path("/")) -> PcieLinks:
 
 def encode_links(links: PcieLinks) -> bytes:
     """The links as a file holds them."""
-    return msgspec.json.format(msgspec.json.encode(links), indent=1) + b"\n"
+    return encode(links, indent=1) + b"\n"
 
 
 def decode_links(data: bytes) -> PcieLinks:
