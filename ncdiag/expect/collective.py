@@ -281,7 +281,7 @@ def _limits(
         whole = network.host_limit(machine, per_host, gdr=conditions.gdr, mtu_bytes=mtu)
         if layout.most_hosts > 1:
             whole = whole.then(
-                "all hosts of one domain",
+                "hosts of the smallest domain",
                 counted(layout.fewest_hosts, "host"),
                 why=_filled(layout),
             )
@@ -307,10 +307,8 @@ def _in_pairs(machine: Machine, bytes_sent: Traffic) -> bool:
 def _filled(layout: Layout) -> str:
     if layout.fewest_hosts == layout.most_hosts:
         return ""
-    return (
-        f"domains filled one by one: {layout.domains - 1} with {layout.most_hosts} hosts, "
-        f"the last with {layout.fewest_hosts}, which binds"
-    )
+    full = layout.domains - 1
+    return f"{full} filled with {layout.most_hosts} hosts, the last has {layout.fewest_hosts}"
 
 
 def _per_size(limit: Limit, share: float, what: str) -> Limit:

@@ -129,9 +129,9 @@ def test_the_rack_with_the_fewest_trays_binds(nodes: int, smallest: int) -> None
     found = expect(NVL72, nodes, algorithm=Algorithm.RING)
     nics = smallest * 4 * 50 * 4096 / 4122
     assert found.busbw_gb_per_s == pytest.approx(min(nics, 18 * 40.1 * 72 / 71))
-    uneven = [line for line in found.derivation if "domains filled one by one" in line.why]
+    uneven = [line for line in found.derivation if "filled with 18 hosts" in line.why]
     assert len(uneven) == (smallest != 18)
-    assert all(f"the last with {smallest}" in line.why for line in uneven)
+    assert all(f"the last has {smallest}" in line.why for line in uneven)
 
 
 def test_a_ring_that_leaves_a_host_by_each_gpus_nic_spares_one_link_in_eight() -> None:

@@ -1,5 +1,6 @@
 """``ncdiag expect`` as an operator and as a program call it."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -52,9 +53,11 @@ def node(tmp_path: Path) -> Path:
 
 
 def test_a_collective_as_text_fits_eighty_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("h100-8x400g", "aws-p5", "gb200-nvl72", "l40s-pcie"):
+    for name, nodes in itertools.product(
+        ("h100-8x400g", "aws-p5", "gb200-nvl72", "l40s-pcie"), ("36", "37")
+    ):
         code, out, err = run(
-            capsys, "collective", "all_reduce", "--hardware", name, "--nodes", "36", "--size", "8G"
+            capsys, "collective", "all_reduce", "--hardware", name, "--nodes", nodes, "--size", "8G"
         )
         assert (code, err) == (0, "")
         assert [line for line in out.splitlines() if len(line) > 80] == []
