@@ -16,6 +16,7 @@ from rich.console import Console
 from ncdiag.cli import main
 from ncdiag.cli.env import linting
 from ncdiag.model.environment import LintFinding, LintSeverity
+from ncdiag.model.text import is_hidden
 from ncdiag.profiles import profile_files
 from ncdiag.profiles.context import HostDevices
 from ncdiag.profiles.placeholders import HostValues
@@ -131,6 +132,35 @@ def test_the_environment_is_compared_without_telling_secrets(
     assert "hunter2" not in out
     set_all(monkeypatch, {"NCCL_ALGO": "Ring"})
     assert run("diff", "ring-only") == (0, "ring-only and the environment set the same\n", "")
+
+
+HOSTILE = "NCCL_\x1b[31mX\n+NCCL_FAKE\x9b\u202e"
+MANIFEST = 'kind: Pod\nspec: {containers: [{env: [{name: "%s", value: "%s"}]}]}\n'
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("job.yaml", MANIFEST % ((r"NCCL_\e[31mX\n+NCCL_FAKE\x9b\u202e",) * 2)),
+        ("Dockerfile", f"FROM x\nENV NCCL_\x1b[31mX=2 NCCL_IB_HCA={HOSTILE[:8]}\u202e\n"),
+        (None, HOSTILE),
+    ],
+)
+def test_no_name_and_no_value_reaches_the_terminal(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str | None, text: str
+) -> None:
+    if file is None:
+        monkeypatch.setenv(HOSTILE, text)
+    else:
+        (tmp_path / file).write_text(text)
+    sources = [] if file is None else [file]
+    for command in (["diff", "quiet", *sources], ["lint", *sources]):
+        for output_format in ("text", "json"):
+            _, out, err = run(*command, "--format", output_format)
+            assert "NCCL_" in out
+            hidden = {char for char in out + err if is_hidden(char)}
+            assert hidden == {"\n"}
+            assert not any(line.startswith("+NCCL_FAKE") for line in out.splitlines())
 
 
 def test_values_filled_in_on_a_host_equal_their_form(run: Run, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from ncdiag.cli import console, options
 from ncdiag.cli.env.arguments import Inventory, ProfileName, filled, write_out
 from ncdiag.model.environment import Profile
 from ncdiag.model.errors import ExitCode, UsageError
+from ncdiag.model.text import visible
 from ncdiag.profiles import placeholders, profile_files
 
 Here = Annotated[
@@ -40,7 +41,7 @@ def list_all(
     else:
         report.show_all(found, console.results(no_color=no_color))
     for one in broken:
-        console.messages(no_color=no_color).print(f"ncdiag: {one}", soft_wrap=True)
+        console.messages(no_color=no_color).print(f"ncdiag: {visible(f'{one}')}", soft_wrap=True)
     return ExitCode.WRONG if broken else ExitCode.DONE
 
 

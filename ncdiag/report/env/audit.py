@@ -43,7 +43,7 @@ def show(audit: EnvAudit, console: Console) -> None:
     if asked:
         console.print(_table(asked))
     if also:
-        names = (f"{one.variable}={_values(one)}" for one in also)
+        names = (f"{visible(one.variable)}={_values(one)}" for one in also)
         console.print(Text(f"also set: {', '.join(names)}"), soft_wrap=True)
     for todo, findings in groupby(audit.findings, key=attrgetter("next")):
         for finding in findings:
@@ -69,7 +69,7 @@ def _table(settings: list[SettingAudit]) -> Table:
     table.add_column("printed", overflow="fold")
     table.add_column("outcome", overflow="fold")
     for one in settings:
-        table.add_row(one.variable, _shown(one.requested), _values(one), _outcomes(one))
+        table.add_row(visible(one.variable), _shown(one.requested), _values(one), _outcomes(one))
     return table
 
 

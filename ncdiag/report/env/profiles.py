@@ -55,7 +55,7 @@ def show(profile: Profile, console: Console) -> None:
     for setting in profile.settings:
         console.print()
         value = "(unset)" if setting.value is None else visible(setting.value)
-        line = Text(setting.name, style="bold")
+        line = Text(visible(setting.name), style="bold")
         line.append(f"  {value}", style="default")
         console.print(line, soft_wrap=True)
         base = _base(setting, profile)
@@ -109,7 +109,8 @@ def show_changes(first: str, second: str, changes: Sequence[Change], console: Co
         for mark, value, style in (("-", one.first, "red"), ("+", one.second, "green")):
             if value is not None:
                 console.print(
-                    Text(f"{mark}{one.name}={visible(value)}", style=style), soft_wrap=True
+                    Text(f"{mark}{visible(one.name)}={visible(value)}", style=style),
+                    soft_wrap=True,
                 )
 
 
