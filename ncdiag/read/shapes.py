@@ -14,7 +14,7 @@ _MOST_KNOWN = 50_000
 _MOST_HEARD = 20_000
 # How many lines of a shape come between two that are looked at.
 MOST_SKIPPED = 127
-_MUTED_AFTER = 100
+_MUTED_AFTER = 25
 # What differs between lines that say alike: numbers, and the letters of pointers and addresses.
 _VARIABLE = b"0123456789abcdef"
 _LARGE = re.compile(rb"[0-9a-f][0-9a-f.]{3,}")
@@ -72,6 +72,11 @@ class Shape:
         self.skipped = 0
 
     @property
+    def alike(self) -> bool:
+        """Whether lines of this shape need not be told apart."""
+        return self.finer is None and self.voices is None
+
+    @property
     def due(self) -> bool:
         """Whether it is time to decide if such lines need be looked at."""
         return not self.muted and (self.fine or self.seen % _MUTED_AFTER == 0)
@@ -113,20 +118,34 @@ class Shapes:
 
         The others are counted.
         """
-        muted, heard = self._muted, self._heard
-        if not muted:
+        if not self._muted:
             yield from lines
             return
         joined = b"\n".join([block[start:end] for start, end, _ in lines])
-        shapes = joined.translate(None, _VARIABLE).split(b"\n")
-        for line, raw, key in zip(lines, joined.split(b"\n"), shapes, strict=False):
-            shape = muted.get(key)
-            host = raw.partition(b":")[0]
-            if host not in heard and len(heard) < _MOST_HEARD:
-                heard.add(host)
+        raws = joined.split(b"\n")
+        keys = joined.translate(None, _VARIABLE).split(b"\n")
+        strange = self._strange(raws)
+        muted = self._muted.get
+        for line, raw, key in zip(lines, raws, keys, strict=False):
+            shape = muted(key)
+            if (strange and self._first_of_host(raw)) or shape is None:
                 yield line
-            elif shape is None or not _skips(shape, raw):
+            elif shape.alike and shape.skipped < MOST_SKIPPED:
+                shape.skipped += 1
+            elif not _skips(shape, raw):
                 yield line
+
+    def _strange(self, raws: Sequence[bytes]) -> bool:
+        """Whether one of the lines begins as none before."""
+        return not self._heard.issuperset({raw.partition(b":")[0] for raw in raws})
+
+    def _first_of_host(self, raw: bytes) -> bool:
+        """Whether no line before began so; of too many beginnings nobody can tell."""
+        host = raw.partition(b":")[0]
+        if host in self._heard or len(self._heard) >= _MOST_HEARD:
+            return False
+        self._heard.add(host)
+        return True
 
     def finish(self) -> None:
         """Count what was skipped last."""
