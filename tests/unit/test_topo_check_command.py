@@ -173,7 +173,7 @@ def test_a_fleet_that_is_alike_is_ok(folder: Path, capfd: Capture) -> None:
         ([], 2, "nothing to compare; name a folder of dumps, or several dumps"),
         (["fleet/gpu01.xml"], 2, "one dump has nothing to be compared with; "),
         (["empty"], 2, "empty: no file is in that folder"),
-        (["gone"], 2, "there is no gone; name topology dumps"),
+        (["gone"], 2, "gone: no such file or folder"),
         (
             ["fleet/gpu01.xml", "ports.txt"],
             2,

@@ -276,7 +276,7 @@ def bad_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "code", "message"),
     [
         ([], 2, "name one dump, - for standard input, or --live with a tool"),
-        (["gone.xml"], 2, "there is no gone.xml; name a topology dump"),
+        (["gone.xml"], 2, "gone.xml: no such file"),
         (["."], 2, ". is a folder; name a dump, or use ncdiag topo diff"),
         (["text"], 2, "text: no topology dump that is known"),
         (["empty"], 2, "empty: empty"),

@@ -242,7 +242,7 @@ def test_a_count_of_links_is_a_number_or_unknown(count: str) -> None:
     ("text", "told"),
     [
         ("<inventory><cpu/></inventory>", "<inventory>"),
-        ("<html><body></html>", "<html>"),
+        ("<html><body></html>", "a web page"),
         ("<system><cpu></system>", "mismatched tag in line 1"),
         ("<system><memory/></system>", "without a <cpu>"),
         ('<system><cpu numaid="0" numaid="1"/></system>', "duplicate attribute"),

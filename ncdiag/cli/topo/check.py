@@ -1,6 +1,6 @@
 """``ncdiag topo check``: what is wrong with topology dumps."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -74,27 +74,36 @@ def check(
 
 def _inputs(paths: Sequence[str], live: str | None) -> "list[Checked]":
     """Each input, read and judged; raises the error of the only one, or of all that failed."""
-    from ncdiag.cli.topo.reading import files, live_dump, read_dump
     from ncdiag.report.topology.check import Checked
 
-    named: list[tuple[str, Callable[[str], Topology | PcieLinks]]]
-    named = [(path, read_dump) for path in files(paths)]
-    if live is not None:
-        named.append((live, live_dump))
     inputs, errors = [], []
-    for name, read in named:
-        shown = f"live:{name}" if read is live_dump else name
-        try:
-            inputs.append(_checked(shown, read(name)))
-        except NcdiagError as error:
-            errors.append(error)
-            inputs.append(Checked(shown, None, "", error=str(error)))
+    for name, dump in _read(paths, live):
+        if isinstance(dump, NcdiagError):
+            errors.append(dump)
+            inputs.append(Checked(name, None, "", error=str(dump)))
+        else:
+            inputs.append(_checked(name, dump))
     if len(errors) == len(inputs):
         # What was cut short could not be decided, which is more than that the rest is no dump.
         first = max(errors, key=lambda error: error.exit_code)
         more = f" (and {len(errors) - 1} more cannot be judged)" if len(errors) > 1 else ""
         raise type(first)(f"{first}{more}")
     return inputs
+
+
+def _read(
+    paths: Sequence[str], live: str | None
+) -> "Iterator[tuple[str, Topology | PcieLinks | NcdiagError]]":
+    from ncdiag.cli.topo.reading import files, live_dump, read_each
+
+    for path in files(paths):
+        yield from read_each(path)
+    if live is not None:
+        try:
+            dump: Topology | NcdiagError = live_dump(live)
+        except NcdiagError as error:
+            dump = error
+        yield f"live:{live}", dump
 
 
 def _checked(name: str, dump: "Topology | PcieLinks") -> "Checked":

@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,37 @@ def read_dump(path: str) -> "Topology | PcieLinks":
         from ncdiag.read.topology.read_topology import read_topology
 
         return read_topology(data)
+
+
+def read_each(path: str) -> "Iterator[tuple[str, Topology | PcieLinks | NcdiagError]]":
+    """Each dump at ``path`` with its name, or why it is none: a file may be of several hosts."""
+    try:
+        data = read_bytes(path)
+    except NcdiagError as error:
+        yield path, error
+        return
+    for name, read in _readers(path, data):
+        try:
+            with naming(name):
+                dump = read()
+        except NcdiagError as error:
+            yield name, error
+        else:
+            yield name, dump
+
+
+def _readers(path: str, data: bytes) -> "list[tuple[str, Callable[[], Topology | PcieLinks]]]":
+    if PCIE_SCHEMA in data[:_MARK_BYTES]:
+        from ncdiag.health.topology.pcie_links import decode_links
+
+        return [(path, partial(decode_links, data))]
+    from ncdiag.read.topology.read_topology import dumps, read_topology
+
+    try:
+        found = dumps(data)
+    except NcdiagError:  # read_topology has the same reason to refuse it
+        return [(path, partial(read_topology, data))]
+    return [(f"{path}:{one.label}" if one.label else path, one.read) for one in found]
 
 
 def live_dump(tool: str) -> "Topology":
@@ -84,7 +116,7 @@ def read_bytes(path: str) -> bytes:
         finally:
             os.close(number)
     except FileNotFoundError:
-        raise UsageError(f"there is no {visible(path)}; name a topology dump") from None
+        raise UsageError(f"{visible(path)}: no such file") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"{visible(path)}: {why}") from None
@@ -131,7 +163,7 @@ def files(paths: Sequence[str]) -> list[str]:
     found = []
     for path in paths:
         if path != STDIN and not os.path.lexists(path):
-            raise UsageError(f"there is no {visible(path)}; name topology dumps")
+            raise UsageError(f"{visible(path)}: no such file or folder")
         if path == STDIN or not Path(path).is_dir():
             found.append(path)
             continue

@@ -5,15 +5,21 @@ types are the paths. Columns are found by their names, so every layout and any b
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ncdiag.model.topology import GpuMatrix, MatrixCell, TruncatedTopologyError
+from ncdiag.model.topology import (
+    GpuMatrix,
+    MatrixCell,
+    NotATopologyError,
+    TruncatedTopologyError,
+)
 from ncdiag.read.topology.text import quoted
 
 # Several times what any host has; a larger table is cut and says so, a larger text is none.
 _MAX_CHARS = 8 << 20
 _MAX_DEVICES = 1024
-_MAX_TABLES = 64
+_MAX_TABLES = 4096
 _MAX_DAMAGE = 40
 
 _GPU = re.compile(r"GPU[0-9]{1,4}|[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]")
@@ -24,6 +30,8 @@ _NIC = re.compile(
 _CELL = re.compile(
     r"X|NV[0-9]{1,3}|SYS|NODE|PHB|PXB|PIX|PSB|SOC|XGMI|PCIE|SELF|XXXX|N/A|Unknown|UNKNOWN|0|OK"
 )
+# What only a table of paths has: no number, and nothing of what peers can do (OK, CNS).
+_PATH = re.compile(r"NV[0-9]{1,3}|SYS|NODE|PHB|PXB|PIX|PSB|SOC")
 _SELF = {"X", "0", "SELF", "Self"}
 _CPU_LIST = re.compile(r"-?[0-9][0-9,-]*")
 # Where the columns of devices end: CPU Affinity, NUMA Affinity, GPU NUMA ID.
@@ -57,6 +65,24 @@ def recognises(text: str) -> bool:
     return heading is not None and len(heading) > 1
 
 
+def pieces(text: str) -> Iterator[str]:
+    """Yield the tables of paths one by one, each with what follows it: a host prints one."""
+    lines = text.split("\n")
+    reader = _Reader(text)
+    begins = [table.begin for table in reader.tables if _of_paths(table)]
+    for place, begin in enumerate(begins[1:], start=1):
+        yield "\n".join(lines[begins[place - 1] if place > 1 else 0 : begin]) + "\n"
+    yield "\n".join(lines[begins[-1] if len(begins) > 1 else 0 :])
+
+
+def _of_paths(table: "_Table") -> bool:
+    """Whether a table is one of paths, not of weights, hops, or what peers can do."""
+    if _LINK_TYPES.search(table.title):
+        return True
+    cells = [cell for row in table.rows.values() for cell in row]
+    return any(_PATH.fullmatch(cell) for cell in cells)
+
+
 def read(text: str) -> GpuMatrix:
     """Return the table of paths; what cannot be read of it is told in ``damage``.
 
@@ -83,6 +109,8 @@ class _Table:
 
     title: str
     columns: list[str]
+    begin: int
+    """Which line heads it."""
     rows: dict[str, list[str]] = field(default_factory=dict)
     tails: dict[str, list[str]] = field(default_factory=dict)
     affinities: str = ""
@@ -122,7 +150,8 @@ class _Reader:
         self.numa: dict[str, int | None] = {}
         self._title = ""
         self._table: _Table | None = None
-        for line in text.split("\n"):
+        self._place = 0
+        for self._place, line in enumerate(text.split("\n")):
             if line.strip():
                 self._take(line)
         if self._table is not None:
@@ -140,8 +169,9 @@ class _Reader:
         elif table is not None and _row(table, line):
             self._table = table
         elif (columns := _columns(line)) is not None:
-            if len(self.tables) < _MAX_TABLES:
-                self._begin(columns, line)
+            if len(self.tables) >= _MAX_TABLES:
+                raise NotATopologyError(f"more than {_MAX_TABLES} tables in one file")
+            self._begin(columns, line)
         elif table is not None and table.unfinished() and len(table.damage) < _MAX_DAMAGE:
             table.tell(f"no row: {quoted(line)}")
             self._table = table
@@ -149,7 +179,7 @@ class _Reader:
             self._title = line.strip(" =\t")[:80]
 
     def _begin(self, columns: list[str], line: str) -> None:
-        self._table = _Table(self._title, columns[:_MAX_DEVICES], affinities=line)
+        self._table = _Table(self._title, columns[:_MAX_DEVICES], self._place, affinities=line)
         if len(columns) > _MAX_DEVICES:
             self._table.tell(f"more than {_MAX_DEVICES} columns: the rest is left out")
         self.tables.append(self._table)

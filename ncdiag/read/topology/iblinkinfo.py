@@ -40,6 +40,10 @@ _COULD_BE = re.compile(r"Could be ((?:(?!Could be)[^()]){1,60})")
 _RECOGNISED = re.compile(r"\d\[[ \d]{0,8}\][ \t]*==\(")
 
 
+# A fabric has no switch twice.
+RECORD = re.compile(r"^Switch:? (0x[0-9a-fA-F]{1,16})", re.MULTILINE)
+
+
 @dataclass(slots=True)
 class _Block:
     """The node whose ports follow."""

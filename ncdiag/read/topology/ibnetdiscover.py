@@ -28,6 +28,8 @@ _KINDS = {
 _KIND_OF_PREFIX = {"S": IbNodeKind.SWITCH, "H": IbNodeKind.CA, "R": IbNodeKind.ROUTER}
 
 _BEGINNING = re.compile(r"^(?:# Topology file: |vendid=0x)", re.MULTILINE)
+# A listing says once when it was made.
+RECORD = re.compile(r"^(# Topology file:)", re.MULTILINE)
 _HEADER = re.compile(
     r"(?P<kind>Switch|Ca|Hca|Rt|Router)\s+(?P<ports>\d{1,9})\s+"
     r'"(?P<id>[^"]{1,255})"\s*(?:#\s*(?P<comment>.*))?',

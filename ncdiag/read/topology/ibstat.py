@@ -18,6 +18,8 @@ _RECOGNISED = re.compile(
     r"[ \t]*(?:CA type|Number of ports|Firmware version|Port \d)",
     re.MULTILINE,
 )
+# A host has no adapter twice.
+RECORD = re.compile(r"^[ \t]*CA '([^'\n]{1,64})'", re.MULTILINE)
 _FIELDS = {
     "state": "state",
     "physical state": "physical",

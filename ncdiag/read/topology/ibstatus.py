@@ -7,6 +7,10 @@ from ncdiag.read.topology.local_ports import LocalPort, ports_of
 
 _PORT = re.compile(r"Infiniband device '([^']{1,64})' port (\d{1,3}) status:", re.IGNORECASE)
 _KEY = re.compile(r"(state|phys state|rate|link_layer):[ \t]*(.*)")
+# A host has no port twice.
+RECORD = re.compile(
+    r"^[ \t]*Infiniband device ('[^'\n]{1,64}' port \d{1,3})", re.MULTILINE | re.IGNORECASE
+)
 # The kernel puts its number before the name of a state.
 _NUMBER = re.compile(r"\d{1,2}:[ \t]*")
 _FIELDS = {"state": "state", "phys state": "physical", "rate": "rate", "link_layer": "link_layer"}

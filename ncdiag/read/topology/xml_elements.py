@@ -28,6 +28,8 @@ _ENDS_EARLY = {
 }
 # An attribute's value holds no ``<``, so this finds the tag that holds too much, or the text after.
 _LONG_TAG = re.compile(rf"<[A-Za-z][^<]{{{MAX_TAG_CHARS}}}")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_HTML = re.compile(r"(?:<!doctype\s+html|<html)\b", re.IGNORECASE)
 _AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+);)")
 
 
@@ -58,6 +60,32 @@ def beginning(text: str, roots: Collection[str]) -> str | None:
     return None if match is None else text[match.end() :]
 
 
+def documents(text: str, roots: Collection[str]) -> list[tuple[str, str]]:
+    """Return the documents that follow each other in ``text``, each with the text after its root.
+
+    A root that is never closed takes in what follows it, and is cut short.
+    """
+    if sum(text.count(f"<{root}") for root in roots) < 2 and text.rstrip().endswith(">"):
+        return [(text, "")]
+    plain = _COMMENT.sub(lambda comment: " " * len(comment[0]), text)
+    tag = re.compile(rf"<(/?)({'|'.join(map(re.escape, roots))})(?=[\s/>])[^<>]*>?")
+    found: list[tuple[str, str]] = []
+    begin, name, end, depth = 0, "", 0, 0
+    for match in tag.finditer(plain):
+        closes, ends_itself = bool(match[1]), match[0].endswith("/>")
+        if depth:
+            if match[2] == name and not ends_itself:
+                depth += -1 if closes else 1
+                end = match.end()
+        elif not closes:
+            if name:
+                found.append((text[begin:end], text[end : match.start()]))
+                begin = match.start()
+            name, end, depth = match[2], match.end(), 0 if ends_itself else 1
+    end = len(text) if depth or not name else end
+    return [*found, (text[begin:end], text[end:])]
+
+
 def parse(text: str, roots: Collection[str]) -> Element:
     """Return the root element of ``text``, whose name is one of ``roots``.
 
@@ -67,6 +95,8 @@ def parse(text: str, roots: Collection[str]) -> Element:
     """
     if len(text) > MAX_CHARS:
         raise NotATopologyError(f"XML larger than {MAX_CHARS >> 20} MiB: no topology dump is")
+    if _HTML.match(text):
+        raise NotATopologyError("a web page, not a dump")
     if _LONG_TAG.search(text):
         raise NotATopologyError(
             f"XML with a tag of over {MAX_TAG_CHARS >> 10} KiB: no topology dump"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from ncdiag.diagnose.topology.classes import BY_NAME
@@ -17,7 +16,7 @@ from ncdiag.model.units import format_count
 from ncdiag.report.json_document import layout
 from ncdiag.report.postmortem.paths import ShortPaths
 from ncdiag.report.topology.json_report import finding_document, shown
-from ncdiag.report.topology.styles import SEVERITIES, short
+from ncdiag.report.topology.styles import SEVERITIES, print_indented, short
 
 SCHEMA: Final = "ncdiag/topology-check/1"
 
@@ -71,7 +70,7 @@ def render_text(inputs: Sequence[Checked], console: Console, *, verbose: bool) -
     found.sort(key=lambda item: _ORDER.index(item[1].severity))
     console.print(_verdict(inputs, [finding for _, finding in found]))
     if len(inputs) == 1 and inputs[0].about:
-        console.print(Text(f"{visible(inputs[0].path)}: {inputs[0].about}"), soft_wrap=True)
+        console.print(Text(f"{visible(inputs[0].path)}: {inputs[0].about}"))
     paths = ShortPaths(one.path for one in inputs) if len(inputs) > 1 else None
     full = len(found) if verbose else _IN_FULL
     told: set[str] = set()
@@ -132,9 +131,9 @@ def _in_full(
     """What was found, and what to do where that has not been said of the class yet."""
     console.print()
     console.print(_head(checked, finding, paths))
-    console.print(Padding(Text(visible(finding.explanation)), (0, 0, 0, 2 * _INDENT)))
+    print_indented(Text(visible(finding.explanation)), 2 * _INDENT, console)
     if action:
-        console.print(Padding(Text(f"-> {action}", "dim"), (0, 0, 0, 2 * _INDENT)))
+        print_indented(Text(f"-> {action}", "dim"), 2 * _INDENT, console)
 
 
 def _nothing_wrong(

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from ncdiag.diagnose.topology.classes import BY_NAME
@@ -17,6 +16,7 @@ from ncdiag.model.topology import TopologyFinding, TopologySeverity
 from ncdiag.model.units import format_count
 from ncdiag.report.json_document import layout
 from ncdiag.report.topology.json_report import finding_document, shown
+from ncdiag.report.topology.styles import print_indented
 
 SCHEMA: Final = "ncdiag/topology-diff/1"
 _GROUPS, _DIFFERENCES, _ACTIONS = 12, 6, 4
@@ -142,7 +142,7 @@ def _group(
     line.append(_names(hosts), "default")
     console.print(line, soft_wrap=True)
     for difference in differs if verbose else differs[:_DIFFERENCES]:
-        console.print(Padding(Text(visible(difference)), (0, 0, 0, 9)))
+        print_indented(Text(visible(difference)), 9, console)
     more = len(differs) - _DIFFERENCES
     if more > 0 and not verbose:
         console.print(Text(f"{'':9}and {more} more: see --verbose"))

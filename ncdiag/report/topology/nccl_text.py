@@ -38,8 +38,8 @@ def render(topology: NcclTopology, console: Console, *, nccl: bool) -> None:
     rows = NcclRows(topology, nccl=nccl)
     for line in _links(rows.gpus):
         console.print(Text(line))
+    console.print()
     for tree in _trees(topology):
-        console.print()
         console.print(tree)
     if rows.gpus:
         console.print()
@@ -70,14 +70,20 @@ def _link_text(row: GpuRow) -> str:
 
 
 def _trees(topology: NcclTopology) -> Iterator[Tree]:
-    """A tree for each host; PCI devices stand below their bridges."""
+    """A tree for each of several hosts, or for each CPU of one; PCI devices below their bridges."""
     cpus: dict[str | None, list[int]] = defaultdict(list)
     for number, cpu in enumerate(topology.cpus):
         cpus[cpu.host_hash].append(number)
-    below_cpu: dict[int, Tree] = {}
-    hosts = []
+    if len(cpus) == 1:
+        below_cpu = {
+            number: Tree(_cpu_label(cpu), guide_style="dim")
+            for number, cpu in enumerate(topology.cpus)
+        }
+        _add_devices(topology, below_cpu)
+        return iter(below_cpu.values())
+    below_cpu, hosts = {}, []
     for number, (host_hash, members) in enumerate(cpus.items()):
-        name = "host" if len(cpus) == 1 else f"host {number} {short(host_hash or '')}".rstrip()
+        name = f"host {number} {short(host_hash or '')}".rstrip()
         hosts.append(Tree(Text(name, "bold"), guide_style="dim"))
         for member in members:
             below_cpu[member] = hosts[-1].add(_cpu_label(topology.cpus[member]))

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rich import box
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -42,6 +43,13 @@ def table(columns: Sequence[str], *, right: Iterable[str] = ()) -> Table:
     for name in columns:
         grid.add_column(name, justify="right" if name in figures else "left", overflow="fold")
     return grid
+
+
+def print_indented(text: Text, by: int, console: Console) -> None:
+    """Print ``text`` in lines that fit, each after blanks, and none with blanks at its end."""
+    for line in text.wrap(console, max(console.width - by, 1)):
+        line.rstrip()
+        console.print(Text(" " * by).append_text(line), no_wrap=True, crop=False)
 
 
 def heading(text: str) -> Text:

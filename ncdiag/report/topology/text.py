@@ -47,7 +47,7 @@ def render(
     """Print a dump that is called ``name``; ``matrix`` prints paths instead of the tree."""
     head = safe(name, "bold")
     head.append(f": {describe(topology)}", "default")
-    console.print(head, soft_wrap=True)
+    console.print(head)
     if matrix and isinstance(topology, NcclTopology):
         for one in nccl_text.path_tables(topology, nccl=nccl):
             console.print()
