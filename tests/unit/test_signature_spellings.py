@@ -26,6 +26,11 @@ def events_of(*lines: str) -> list[Event]:
             {"peer": "elm4", "error": "timed out"},
         ),
         (
+            "elm4:70:71 [0] NCCL WARN Timeout waiting for connection from rank 12",
+            "bootstrap_connect_failed",
+            {"error": "Timeout waiting for connection"},
+        ),
+        (
             "Unable to determine the device handle for GPU0000:AB:00.0: GPU is lost.",
             "gpu_fell_off_bus",
             {"pci": "0000:AB:00.0"},

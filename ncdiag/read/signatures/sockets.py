@@ -114,7 +114,7 @@ _CONNECT_FORMS = (
         "connect-timeout",
         "all",
         "imeout waiting for connection",
-        rf"(?P<error>Timeout waiting for connection)(?! from pool)(?: from {PEER})?",
+        rf"(?P<error>Timeout waiting for connection)(?! from pool)(?: from (?!rank ){PEER})?",
         "Timeout waiting for connection from 10.9.0.4<40112>",
         "Waiting for connection from 10.9.0.4<40112>",
     ),
