@@ -17,19 +17,27 @@ import msgspec
 from ncdiag.model.environment import Profile, Setting
 from ncdiag.model.errors import UsageError
 from ncdiag.model.text import visible
+from ncdiag.profiles.toml_bounds import excess
 from ncdiag.profiles.versions import check_range, join_ranges
 
 SUFFIX: Final = ".toml"
 SHIPPED: Final = Path(__file__).with_name("shipped")
 # The longest that is of any use has some dozens of lines.
-_MAX_FILE_BYTES: Final = 1024**2
+_MAX_FILE_BYTES: Final = 256 * 1024
 _MAX_SHOWN: Final = 200
 _MAX_DEPTH: Final = 32
+_MAX_BASES: Final = 32
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 # How msgspec says where, in a table and in a text.
 _AT_KEY = re.compile(r" - at `\$\.(?P<key>[A-Za-z0-9_-]+).*`\Z")
 _AT_LINE = re.compile(r" ?\(at (?:line (?P<line>\d+), column \d+|end of document)\)\Z")
+# The start of a line that gives a key its value, or its own table.
+_KEY = re.compile(
+    r"""^[ \t]*+(?:\[[ \t]*settings[ \t]*\.[ \t]*|settings[ \t]*\.[ \t]*)?"""
+    r"""["']?([^"'\s\].=]++)["']?[ \t]*[\].=]""",
+    re.MULTILINE,
+)
 _FIELD = re.compile(r"field `([^`]*)`")
 _Made = TypeVar("_Made")
 
@@ -103,16 +111,26 @@ def is_path(name_or_path: str) -> bool:
 def _find(name_or_path: str, folder: Path) -> Path:
     """The file of a profile; a path is taken from ``folder``."""
     if is_path(name_or_path):
+        if "\0" in name_or_path:
+            raise UsageError(f"{_shown(name_or_path)}: no path holds a NUL")
         return folder / name_or_path
     if _NAME.fullmatch(name_or_path):
         for place in _folders():
             path = place / f"{name_or_path}{SUFFIX}"
-            if path.exists():
-                return path
+            if os.path.lexists(path):
+                return _regular(path)
     known = names()
     near = get_close_matches(name_or_path.lower(), known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
     raise UsageError(f"there is no profile {_shown(name_or_path)}: {hint}")
+
+
+def _regular(path: Path) -> Path:
+    """``path``, unless reading it could wait for ever: nobody named it on the command line."""
+    # Unlike Path's, these take a name that no file can have for one that is not there.
+    if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113
+        raise UsageError(f"{_shown(path)}: it is no regular file, as a profile is")
+    return path
 
 
 class _Loading:
@@ -123,7 +141,7 @@ class _Loading:
 
     def profile(self, path: Path, above: tuple[Path, ...]) -> Profile:
         """The profile in ``path``; ``above`` are those that asked for it."""
-        real = path.resolve()
+        real = Path(os.path.realpath(path))  # a link to itself is told when it is read
         if real in above:
             circle = " -> ".join(_shown(one.stem) for one in (*above[above.index(real) :], real))
             raise UsageError(f"{_shown(path)}: it extends itself: {circle}")
@@ -138,6 +156,9 @@ class _Loading:
         table = _decode(text, path)
         lines = _Lines(text, path)
         extends = (table.extends,) if isinstance(table.extends, str) else tuple(table.extends)
+        if len(extends) > _MAX_BASES:
+            place = _shown(lines.place("extends"))
+            raise UsageError(f"{place}: it extends more than {_MAX_BASES} profiles")
         bases = [self._base(name, path, chain, lines) for name in extends]
         laid: dict[str, Setting] = {one.name: one for base in bases for one in base.settings}
         for name, given in table.settings.items():
@@ -156,7 +177,7 @@ class _Loading:
         )
 
     def _base(self, name: str, path: Path, chain: tuple[Path, ...], lines: "_Lines") -> Profile:
-        found = lines.checked("extends", partial(_find, name, path.parent))
+        found = lines.checked("extends", lambda: _regular(_find(name, path.parent)))
         return self.profile(found, chain)
 
 
@@ -167,7 +188,7 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise UsageError(f"{_shown(path)}: {error.strerror}; name a profile or its file") from None
     if len(data) > _MAX_FILE_BYTES:
-        raise UsageError(f"{_shown(path)}: this is no profile, it is larger than 1 MiB")
+        raise UsageError(f"{_shown(path)}: this is no profile, it is larger than 256 KiB")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -176,9 +197,12 @@ def _read(path: Path) -> str:
 
 
 def _decode(text: str, path: Path) -> _ProfileTable:
+    if too_much := excess(text):
+        line, what = too_much
+        raise UsageError(f"{_shown(f'{path}:{line}')}: no profile needs {what}")
     try:
         return msgspec.toml.decode(text, type=_ProfileTable)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
         message = str(error)
     place = str(path)
     if found := _AT_LINE.search(message):
@@ -186,33 +210,33 @@ def _decode(text: str, path: Path) -> _ProfileTable:
         place = f"{path}:{found['line'] or text.count(chr(10)) + 1}"
     elif found := _AT_KEY.search(message):
         message = f"{found['key']}: {message[: found.start()]}"
-        place = f"{path}:{_line_of(text, found['key'])}"
+        place = f"{path}:{_lines_of_keys(text).get(found['key'], 1)}"
     elif field := _FIELD.search(message):
-        place = f"{path}:{_line_of(text, field[1])}"
+        place = f"{path}:{_lines_of_keys(text).get(field[1], 1)}"
     raise UsageError(f"{_shown(place)}: {_shown(message)}")
 
 
-def _line_of(text: str, key: str) -> int:
-    """The line on which ``key`` is given a value or has its own table; the first, if none does."""
-    name = rf'["\']?{re.escape(key)}["\']?'
-    start = re.search(
-        rf"^[ \t]*(?:\[[ \t]*settings[ \t]*\.[ \t]*|settings[ \t]*\.[ \t]*)?{name}[ \t]*[\].=]",
-        text,
-        re.MULTILINE,
-    )
-    return text.count("\n", 0, start.start()) + 1 if start else 1
+def _lines_of_keys(text: str) -> dict[str, int]:
+    """The first line on which each key is given a value or has its own table."""
+    lines: dict[str, int] = {}
+    line, at = 1, 0
+    for found in _KEY.finditer(text):
+        line += text.count("\n", at, found.start())
+        at = found.start()
+        lines.setdefault(found[1], line)
+    return lines
 
 
 class _Lines:
     """Where things stand in one file."""
 
     def __init__(self, text: str, path: Path) -> None:
-        self._text = text
+        self._lines = _lines_of_keys(text)
         self._path = path
 
     def place(self, key: str) -> str:
         """``file:line`` of ``key``."""
-        return f"{self._path}:{_line_of(self._text, key)}"
+        return f"{self._path}:{self._lines.get(key, 1)}"
 
     def checked(self, key: str, make: Callable[[], _Made]) -> _Made:
         """What ``make`` returns; its complaint gets the place of ``key``."""

@@ -9,7 +9,7 @@ from ncdiag.model.errors import UsageError
 
 Version = tuple[int, ...]
 
-_VERSION = re.compile(r"[vV]?(\d{1,5}(?:\.\d{1,5}){0,3})(?:[-+.][\w.+-]{0,40})?", re.ASCII)
+_VERSION = re.compile(r"[vV]?(\d{1,3}(?:\.\d{1,5}){0,3})(?:[-+][\w.+-]{1,40})?", re.ASCII)
 _BOUND = re.compile(r"(>=|<=|==|!=|>|<)\s*(\d{1,5}(?:\.\d{1,5}){0,3})", re.ASCII)
 _HOLDS: Final[Mapping[str, Callable[[Version, Version], bool]]] = {
     ">=": operator.ge,

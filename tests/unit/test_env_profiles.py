@@ -1,5 +1,7 @@
 """Profile files: found by name or path, laid over each other, and refused in one clear line."""
 
+import os
+import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,7 @@ from ncdiag.model.environment import Profile
 from ncdiag.model.errors import UsageError
 from ncdiag.profiles import placeholders, profile_files
 from ncdiag.profiles.placeholders import HostValues
+from ncdiag.profiles.toml_bounds import excess
 from ncdiag.profiles.versions import in_range, join_ranges, parse_version
 
 ROOT = Path(__file__).parents[2]
@@ -132,8 +135,8 @@ def test_what_is_no_text_or_too_large_is_refused(own: Path) -> None:
     (own / "bytes.toml").write_bytes(b'title = "T"\n\xff\xfe')
     with pytest.raises(UsageError, match=r"bytes\.toml:2: this is no UTF-8"):
         profile_files.load("bytes")
-    (own / "large.toml").write_bytes(b"#" * (1024**2 + 1))
-    with pytest.raises(UsageError, match="larger than 1 MiB"):
+    (own / "large.toml").write_bytes(b"#" * (256 * 1024 + 1))
+    with pytest.raises(UsageError, match="larger than 256 KiB"):
         profile_files.load("large")
     with pytest.raises(UsageError, match="Is a directory"):
         profile_files.load(f"{own}/")
@@ -167,10 +170,79 @@ def test_any_bytes_are_a_profile_or_the_one_error(own: Path, data: bytes) -> Non
     assert told.startswith(str(path))
 
 
-def test_deep_nesting_is_an_error(write: Write) -> None:
-    write("deep", "x = " + "[" * 50_000)
-    with pytest.raises(UsageError, match=r"deep\.toml"):
-        profile_files.load("deep")
+MUCH = 20_000
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("x = " + "[" * MUCH, 1, "8 deep"),
+        ("\nx = " + "{a = " * MUCH, 2, "8 deep"),
+        ("# a.b.c.d.e.f.g.h.i\n" + ".".join("a" * MUCH) + " = 1", 2, "8 deep"),
+        ("[" + " . ".join(["'a'"] * MUCH) + "]", 1, "8 deep"),
+        (HEAD + "[settings.A]\nvalue = " + "9" * 5000, 4, "of more than 128 characters"),
+        ("x = 0x" + "f" * 5000, 1, "of more than 128 characters"),
+        (HEAD + 'a = """\n"\\""" + "" #"""\nb.c.d.e.f.g.h.i.j = 1', 5, "8 deep"),
+        (HEAD + "a = '''\n\\'''\nb = {c = [[{d.e.f = [[[[[]]]]]}]]}", 5, "8 deep"),
+    ],
+)
+def test_what_would_take_for_ever_is_an_error(
+    write: Write, text: str, line: int, what: str
+) -> None:
+    path = write("much", text)
+    with pytest.raises(UsageError) as caught:
+        profile_files.load("much")
+    assert str(caught.value).startswith(f"{path}:{line}: no profile needs ")
+    assert what in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ['"' + r"\"" * MUCH, '"""' + '\\"""' * MUCH, "'' ' " * MUCH])
+def test_texts_without_end_are_read_once(text: str) -> None:
+    assert excess("x = " + text) is None
+
+
+def test_what_looks_deep_in_texts_and_comments_is_not() -> None:
+    deep = "[" * 10 + "a.b.c.d.e.f.g.h.i.j" + "9" * 200
+    texts = [f'"{deep}\\""', f"'{deep}'", f'"""{deep}\n"" \\""""""', f"'''{deep}\n'''"]
+    text = "\n".join(f"a{n} = {one} # {deep}" for n, one in enumerate(texts))
+    assert len(tomllib.loads(text)) == len(texts)
+    assert excess(text) is None
+
+
+def test_many_settings_are_found_on_their_lines_in_one_pass(write: Write) -> None:
+    lines = [f'A{n} = {{ value = "{n}", reason = "R" }}' for n in range(4000)]
+    path = write("many", HEAD + "[settings]\n" + "\n".join(lines))
+    places = {one.name: one.place for one in profile_files.load("many").settings}
+    assert len(places) == len(lines)
+    assert places["A3999"] == f"{path}:4003"
+
+
+def test_what_can_be_no_profile_is_not_waited_for(own: Path, write: Write) -> None:
+    os.mkfifo(own / "pipe.toml")
+    (own / "folder.toml").mkdir()
+    (own / "circle.toml").symlink_to(own / "circle.toml")
+    for name in ("pipe", "folder"):
+        with pytest.raises(UsageError, match=rf"{name}\.toml: it is no regular file"):
+            profile_files.load(name)
+    with pytest.raises(UsageError, match=r"circle\.toml: Too many levels"):
+        profile_files.load("circle")
+    write("below", HEAD + 'extends = "./pipe.toml"')
+    with pytest.raises(UsageError, match=r"below\.toml:3: .*pipe\.toml: it is no regular file"):
+        profile_files.load("below")
+
+
+@pytest.mark.parametrize(
+    ("extends", "what"),
+    [
+        ('"a\\u0000/b"', "holds a NUL"),
+        (f'"./{"a" * 5000}.toml"', "too long"),
+        (f"{['tcp'] * 33}", "more than 32 profiles"),
+    ],
+)
+def test_bases_that_cannot_be_are_an_error(write: Write, extends: str, what: str) -> None:
+    write("own", HEAD + f"extends = {extends}")
+    with pytest.raises(UsageError, match=what):
+        profile_files.load("own")
 
 
 SHIPPED = (
@@ -256,5 +328,11 @@ def test_a_version_is_in_a_range_or_not(version: str, wanted: str, *, fits: bool
 def test_ranges_join_to_what_fits_all() -> None:
     assert join_ranges([None, ">=2.9", ">=2.18", "<3", "<3"]) == ">=2.18, <3"
     assert join_ranges([None]) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["newest", "", "9999.x", "2.x", "2.21.", "2.21-", "22105", "2..21"]
+)
+def test_what_has_no_form_of_a_version_is_none(text: str) -> None:
     with pytest.raises(UsageError, match="not a version"):
-        parse_version("newest")
+        parse_version(text)
