@@ -19,6 +19,13 @@ def variables_for(profile: str | None, engine: str, messages: Console) -> dict[s
     loaded = profile_files.load(profile)
     placeholders.check(loaded)
     own = ENGINES[engine].own_variables()
+    kept = [one for one in loaded.settings if one.name not in own and one.value is not None]
+    for one in kept:
+        if placeholders.placeholders_in(one.value):
+            raise UsageError(
+                f"profile {visible(loaded.name)}: {visible(one.name)} differs from host to host, and one "
+                "value is needed for all that are measured; leave it out in a profile of your own"
+            )
     left_out = [one.name for one in loaded.settings if one.name in own]
     if left_out:
         messages.print(
@@ -26,13 +33,6 @@ def variables_for(profile: str | None, engine: str, messages: Console) -> dict[s
             f"{', '.join(left_out)}",
             soft_wrap=True,
         )
-    kept = [one for one in loaded.settings if one.name not in own and one.value is not None]
-    for one in kept:
-        if placeholders.placeholders_in(one.value):
-            raise UsageError(
-                f"profile {visible(loaded.name)}: {one.name} differs from host to host, and one "
-                "value is needed for all that are measured; leave it out in a profile of your own"
-            )
     return {one.name: one.value for one in kept if one.value is not None}
 
 

@@ -60,6 +60,18 @@ def test_what_the_engine_decides_is_left_out_of_a_profile_and_told() -> None:
     assert variables_for(None, "torch", Console(quiet=True)) == {}
 
 
+def test_a_profile_that_is_refused_is_told_in_the_one_line_of_its_error(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(
+        'title = "T"\nsource = "S"\nextends = "ib-ndr"\n[settings]\n'
+        'NCCL_SOCKET_IFNA = { value = "={nic.socket}", reason = "R" }\n'
+    )
+    told = io.StringIO()
+    with pytest.raises(UsageError, match="NCCL_SOCKET_IFNA differs from host to host"):
+        variables_for(str(own), "torch", Console(file=told))
+    assert told.getvalue() == ""
+
+
 def test_a_sweep_is_resumed_only_with_the_profile_that_it_began_with(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     text = 'title = "T"\nsource = "S"\n[settings]\nNCCL_ALGO = { value = "Ring", reason = "R" }\n'
