@@ -265,3 +265,33 @@ def test_nothing_heavy_is_loaded_to_compare(folder: Path) -> None:
     argv = [sys.executable, "-c", code, str(below)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_advice_for_amd_gpus_names_their_tools(folder: Path, capfd: Capture) -> None:
+    gpu = (
+        '<pci busid="0000:0{at}:00.0" class="0x120000" vendor="0x1002" device="0x74a1">'
+        '<gpu dev="{at}" sm="304" gcn="942">{links}</gpu></pci>'
+    )
+    links = [
+        "".join(f'<xgmi target="0000:0{b}:00.0" count="1"/>' for b in range(6) if b != a)
+        for a in range(6)
+    ]
+    links[3] = ""
+    gpus = "".join(gpu.format(at=at, links=one) for at, one in enumerate(links))
+    (folder / "amd.xml").write_text(f'<system><cpu numaid="0">{gpus}</cpu></system>')
+    assert main.run(["topo", "check", "amd.xml"]) == ExitCode.WRONG
+    out = capfd.readouterr().out
+    assert "amd-smi" in out
+    assert "nvidia" not in out
+    assert not [line for line in out.splitlines() if line != line.rstrip()]
+
+
+def test_hosts_of_two_models_are_called_so(folder: Path, capfd: Capture) -> None:
+    for number in range(6):
+        text = HEALTHY.read_text()
+        if number % 2:
+            text = text.replace('busid="0000:', 'busid="0001:').replace('"0000:', '"0001:')
+        (folder / f"n{number}.xml").write_text(text)
+    assert main.run(["topo", "diff", "."]) == ExitCode.DONE
+    head = capfd.readouterr().out.splitlines()[0]
+    assert head == "OK  6 hosts: 2 server models, 3 hosts each; nobody stands out"

@@ -333,3 +333,36 @@ def test_the_odd_hosts_exactly_and_in_any_order(
     diff = compare(fleet)
     assert all(f.severity in BY_NAME[f.name].severities for f in diff.findings)
     assert {where for where, _ in _accused(diff)} == {f"gpu{at + 1:03}" for at in odd}
+
+
+def _two_models(each: int) -> list[NcclTopology]:
+    """As many hosts of a model as of another, whose further cards stand under their own bridges."""
+    first = server()
+    second = server(sockets=2, switches=6)
+    return [_own(one, number) for number, one in enumerate([first] * each + [second] * each)]
+
+
+def test_half_and_half_are_two_models_and_nobody_is_accused() -> None:
+    diff = compare(_fleet(_two_models(6)))
+    assert _accused(diff) == []
+    assert diff.models == (6, 6)
+    assert sum(group.differs == () for group in diff.groups) == 1
+
+
+def test_an_odd_host_is_told_against_its_own_model() -> None:
+    dumps = _two_models(6)
+    dumps[2] = without_card(dumps[2], 1)
+    dumps[8] = without_card(dumps[8], 1)
+    diff = compare(_fleet(dumps))
+    assert {where for where, _ in _accused(diff)} == {"gpu003", "gpu009"}
+    odd = next(group for group in diff.groups if group.hosts == ("gpu009",))
+    assert all("missing" in line or "of the model of" in line for line in odd.differs)
+
+
+def test_the_same_part_missing_on_some_hosts_is_no_model_of_its_own() -> None:
+    dumps = _healthy(9)
+    for at in (1, 4, 7):
+        dumps[at] = without_gpu(dumps[at], 0)
+    diff = compare(_fleet(dumps))
+    assert diff.models == (9,)
+    assert {where for where, _ in _accused(diff)} == {"gpu002", "gpu005", "gpu008"}

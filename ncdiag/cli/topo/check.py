@@ -108,6 +108,7 @@ def _read(
 
 def _checked(name: str, dump: "Topology | PcieLinks") -> "Checked":
     from ncdiag.diagnose.topology.check import check as check_topology
+    from ncdiag.diagnose.topology.classes import has_amd_gpus
     from ncdiag.health.topology.pcie_links import KIND, PcieLinks, check_links
     from ncdiag.report.topology import pcie
     from ncdiag.report.topology.check import Checked
@@ -115,7 +116,8 @@ def _checked(name: str, dump: "Topology | PcieLinks") -> "Checked":
 
     if isinstance(dump, PcieLinks):
         return Checked(name, KIND, pcie.describe(dump), check_links(dump))
-    return Checked(name, dump.kind.value, describe(dump), check_topology(dump))
+    amd = has_amd_gpus(dump)
+    return Checked(name, dump.kind.value, describe(dump), check_topology(dump), amd=amd)
 
 
 def _tell_errors(inputs: "Sequence[Checked]", messages: Console) -> None:

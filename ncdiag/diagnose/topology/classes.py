@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ncdiag.model.topology import TopologySeverity
+from ncdiag.model.topology import GpuMatrix, NcclTopology, Topology, TopologySeverity
 
+# PCI vendor of AMD's GPUs.
+AMD_VENDOR = "0x1002"
 _INFO = (TopologySeverity.INFO,)
 _DEGRADED = (TopologySeverity.DEGRADED,)
 _FATAL_OR_DEGRADED = (TopologySeverity.FATAL, TopologySeverity.DEGRADED, TopologySeverity.INFO)
@@ -25,13 +27,21 @@ class Area(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FindingClass:
-    """One class: the severities it may have (worst first), what it means, what to do."""
+    """One class: the severities it may have (worst first), what it means, what to do.
+
+    ``amd_action`` is what to do where the GPUs are AMD's, if that is something else.
+    """
 
     name: str
     area: Area
     severities: tuple[TopologySeverity, ...]
     meaning: str
     action: str
+    amd_action: str = ""
+
+    def advice(self, *, amd: bool) -> str:
+        """Return what to do, on a host with AMD's GPUs or another."""
+        return self.amd_action if amd and self.amd_action else self.action
 
 
 CLASSES: tuple[FindingClass, ...] = (
@@ -41,6 +51,8 @@ CLASSES: tuple[FindingClass, ...] = (
         _FATAL_OR_DEGRADED,
         "a GPU has fewer NVLinks than the GPUs like it",
         "look at nvidia-smi nvlink --status and for Xid 74; reset or replace the GPU or baseboard",
+        "look at amd-smi topology (or rocm-smi --showtopo) and amd-smi xgmi, and for amdgpu errors "
+        "in dmesg; reset or replace the GPU or baseboard",
     ),
     FindingClass(
         "nvlink_asymmetric",
@@ -76,6 +88,8 @@ CLASSES: tuple[FindingClass, ...] = (
         _DEGRADED_OR_INFO,
         "a GPU that the numbering or the others' layout lets expect is not there",
         "look at lspci and for Xid 79 (fallen off the bus); check CUDA_VISIBLE_DEVICES",
+        "look at lspci, amd-smi list (or rocm-smi) and for amdgpu errors in dmesg; check "
+        "ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES",
     ),
     FindingClass(
         "duplicate_busid",
@@ -146,6 +160,7 @@ CLASSES: tuple[FindingClass, ...] = (
         _DEGRADED_OR_INFO,
         "GPUDirect RDMA is off",
         "load nvidia-peermem or use dma-buf; check IOMMU and ACS settings",
+        "use dma-buf (or AMD's peer memory for InfiniBand); check IOMMU and ACS settings",
     ),
     FindingClass(
         "virtual_nics_many",
@@ -298,3 +313,14 @@ CLASSES: tuple[FindingClass, ...] = (
 )
 
 BY_NAME = {entry.name: entry for entry in CLASSES}
+
+
+def has_amd_gpus(topology: Topology) -> bool:
+    """Whether a dump shows AMD's GPUs."""
+    if isinstance(topology, GpuMatrix):
+        return any(cell.path == "XGMI" for cell in topology.cells)
+    if not isinstance(topology, NcclTopology):
+        return False
+    return any(
+        gpu.gcn is not None or topology.pci[gpu.pci].vendor == AMD_VENDOR for gpu in topology.gpus
+    )

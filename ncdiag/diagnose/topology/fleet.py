@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ncdiag.diagnose.topology.classes import AMD_VENDOR
 from ncdiag.diagnose.topology.findings import found as finding_of
 from ncdiag.diagnose.topology.findings import info
 from ncdiag.diagnose.topology.fleet_agreement import (
@@ -28,7 +29,8 @@ from ncdiag.model.text import visible
 from ncdiag.model.topology import Topology, TopologyFinding, TopologyKind, TopologySeverity
 
 _MOST_TOLD = 4
-_FLEET = "the fleet"
+FLEET = "the fleet"
+"""Where a finding is that no host is blamed for."""
 _WORST_FIRST = (TopologySeverity.FATAL, TopologySeverity.DEGRADED, TopologySeverity.INFO)
 
 
@@ -47,11 +49,16 @@ class FleetGroup:
 
 @dataclass(frozen=True, slots=True)
 class FleetDiff:
-    """A fleet by groups, the largest first, and a finding for each host that is odd."""
+    """A fleet by groups, the largest first, and a finding for each host that is odd.
+
+    ``models`` is how many hosts there are of each model of server, as far as bus numbers tell.
+    """
 
     hosts: int
     groups: tuple[FleetGroup, ...]
     findings: tuple[TopologyFinding, ...]
+    models: tuple[int, ...] = ()
+    amd: bool = False
 
 
 def compare(dumps: Iterable[tuple[str, Topology]]) -> FleetDiff:
@@ -74,15 +81,26 @@ def compare(dumps: Iterable[tuple[str, Topology]]) -> FleetDiff:
             found = list(differences(group.facts(), agreed))
             findings.extend(_findings(group, found, agreed.hosts))
             findings.extend(_findings(group, model.accused(group) if model else (), total))
-            lines = [*(model.lines(group) if model else ()), *(one.text for one in found)]
+            lines = [*(one.text for one in found), *(model.lines(group) if model else ())]
             told[group.hosts] = list(dict.fromkeys(lines))
         if agreed.unclear:
-            findings.append(info(DIFFERS, _FLEET, _unclear(family, agreed)))
+            findings.append(info(DIFFERS, FLEET, _unclear(family, agreed)))
             _tell_against_the_largest(family, told)
     return FleetDiff(
         hosts=total,
         groups=tuple(FleetGroup(g.hosts, len(g.hosts), tuple(told[g.hosts])) for g in groups),
         findings=tuple(sorted(findings, key=lambda f: (_WORST_FIRST.index(f.severity), f.where))),
+        models=tuple(map(hosts_of, families)),
+        amd=any(_is_amd(family[0]) for family in families),
+    )
+
+
+def _is_amd(group: Alike) -> bool:
+    """Whether the GPUs of these hosts are AMD's."""
+    return any(
+        aspects.get("path") == "XGMI"
+        or (subject.kind == "GPU" and str(aspects.get("model")).startswith(AMD_VENDOR))
+        for subject, aspects in group.facts().items()
     )
 
 
@@ -145,7 +163,9 @@ class _Model:
         return shape_differences(group.facts(), self._usual, hosts_of(self._main))
 
     def lines(self, group: Alike) -> list[str]:
-        """Return in what ``group`` differs from most hosts."""
+        """Return in what ``group`` differs from most hosts, or which hosts are of its model."""
+        if group is not self._family[0]:
+            return [f"of the model of {fold(self._family[0].hosts)}"]
         shapes = shape_differences(group.facts(), self._usual, 0)
         return ["other bus numbers", *(one.text for one in shapes)]
 

@@ -6,12 +6,15 @@ from collections.abc import Hashable, Sequence
 from ncdiag.diagnose.topology.fleet_agreement import Alike, Facts
 from ncdiag.diagnose.topology.fleet_facts import OF_PLACE, Subject
 from ncdiag.diagnose.topology.fleet_words import DIFFERS, MISSING, Difference, written
-from ncdiag.diagnose.topology.peers import listed
+from ncdiag.diagnose.topology.peers import LEAST_ALIKE, ONE_ODD_OF, listed
 from ncdiag.model.topology import TopologySeverity
 
 _WITH_BUS_NUMBERS = frozenset({"GPU", "adapter", "bridge"})
 # Hosts that share this much of their bus numbers are of one model, with parts missing or added.
 _SAME_MODEL = 0.5
+# Of two large halves of a fleet, those that share less than this much: a part or two that are
+# missing on many hosts make no model.
+_SAME_PARTS = 0.8
 # A fleet has few models; beyond this many, each further layout stands for itself.
 _MOST_MODELS = 100
 
@@ -21,7 +24,7 @@ def by_model(groups: Sequence[Alike]) -> list[list[Alike]]:
     families: list[list[Alike]] = []
     leaders: list[frozenset[Subject]] = []
     for group in groups:
-        numbers = frozenset(s for s in group.facts() if s.kind in _WITH_BUS_NUMBERS)
+        numbers = _devices(group)
         like = (
             at
             for at, leader in enumerate(leaders[:_MOST_MODELS])
@@ -33,7 +36,36 @@ def by_model(groups: Sequence[Alike]) -> list[list[Alike]]:
             families.append([group])
         else:
             families[place].append(group)
-    return sorted(families, key=hosts_of, reverse=True)
+    models = [model for family in families for model in _of_parts(family)]
+    return sorted(models, key=hosts_of, reverse=True)
+
+
+def _of_parts(family: list[Alike]) -> list[list[Alike]]:
+    """Return a family by models, where several times many hosts have other devices.
+
+    A few hosts with parts missing or added belong to the model that they are nearest to.
+    """
+    devices = [_devices(group) for group in family]
+    leaders: list[int] = []
+    for at, group in enumerate(family):
+        many = len(group.hosts) >= LEAST_ALIKE and len(group.hosts) * ONE_ODD_OF > hosts_of(family)
+        if many and all(_differ_much(devices[at], devices[leader]) for leader in leaders):
+            leaders.append(at)
+    if len(leaders) < 2:
+        return [family]
+    models: dict[int, list[Alike]] = {leader: [] for leader in leaders}
+    for at, group in enumerate(family):
+        nearest = min(leaders, key=lambda leader: len(devices[leader] ^ devices[at]))
+        models[nearest].append(group)
+    return list(models.values())
+
+
+def _differ_much(one: frozenset[Subject], other: frozenset[Subject]) -> bool:
+    return len(one & other) < len(one | other) * _SAME_PARTS
+
+
+def _devices(group: Alike) -> frozenset[Subject]:
+    return frozenset(subject for subject in group.facts() if subject.kind in _WITH_BUS_NUMBERS)
 
 
 def hosts_of(groups: Sequence[Alike]) -> int:

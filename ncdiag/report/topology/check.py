@@ -30,7 +30,8 @@ _INDENT = 2
 class Checked:
     """One input: what it is (``kind`` for programs, ``about`` for people), what is wrong with it.
 
-    ``error`` says why it could not be judged; it has neither kind nor findings then.
+    ``error`` says why it could not be judged; it has neither kind nor findings then. ``amd`` tells
+    that its GPUs are AMD's.
     """
 
     path: str
@@ -38,6 +39,7 @@ class Checked:
     about: str
     findings: Sequence[TopologyFinding] = ()
     error: str | None = None
+    amd: bool = False
 
 
 def exit_code(inputs: Sequence[Checked]) -> ExitCode:
@@ -70,12 +72,13 @@ def render_text(inputs: Sequence[Checked], console: Console, *, verbose: bool) -
     found.sort(key=lambda item: _ORDER.index(item[1].severity))
     console.print(_verdict(inputs, [finding for _, finding in found]))
     if len(inputs) == 1 and inputs[0].about:
-        console.print(Text(f"{visible(inputs[0].path)}: {inputs[0].about}"))
+        print_indented(Text(f"{visible(inputs[0].path)}: {inputs[0].about}"), 0, console)
     paths = ShortPaths(one.path for one in inputs) if len(inputs) > 1 else None
     full = len(found) if verbose else _IN_FULL
     told: set[str] = set()
     for checked, finding in found[:full]:
-        action = BY_NAME[finding.name].action if finding.name in BY_NAME else None
+        known = BY_NAME.get(finding.name)
+        action = known.advice(amd=checked.amd) if known else None
         _in_full(checked, finding, None if finding.name in told else action, console, paths)
         told.add(finding.name)
     rest = found[full : full + _IN_A_LINE]

@@ -36,6 +36,7 @@ def render_json(classes: Sequence[FindingClass]) -> bytes:
             "severities": [severity.value for severity in one.severities],
             "meaning": one.meaning,
             "action": one.action,
+            "amd_action": one.amd_action or one.action,
         }
         for one in classes
     ]
@@ -50,6 +51,8 @@ def explain(one: FindingClass, console: Console) -> None:
     console.print(Text(f"\nabout     {one.area.value}\nseverity  {severities}"))
     console.print(Text("\nWhat to do", style="bold"))
     console.print(Text(f"{one.action[:1].upper()}{one.action[1:]}."))
+    if one.amd_action:
+        console.print(Text(f"With AMD's GPUs: {one.amd_action}."))
 
 
 def list_all(console: Console) -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ncdiag.diagnose.topology.classes import BY_NAME
-from ncdiag.diagnose.topology.fleet import FleetDiff
+from ncdiag.diagnose.topology.fleet import FLEET, FleetDiff
 from ncdiag.model.errors import ExitCode
 from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
@@ -109,7 +109,8 @@ def render_text(result: Comparison, console: Console, *, verbose: bool) -> None:
             _group(
                 [one.host], [each.explanation for each in one.findings], console, verbose=verbose
             )
-    _actions(result.findings, console)
+    amd = any(diff.amd for _, diff in result.diffs)
+    _actions(result.findings, console, amd=amd)
 
 
 def _verdict(result: Comparison) -> Text:
@@ -123,10 +124,26 @@ def _verdict(result: Comparison) -> Text:
         line.append(f"{hosts} alike", "bold")
     else:
         line = Text("OK  ", "bold green")
-        line.append(f"{hosts}, none differs", "bold")
+        line.append(f"{hosts}{_models(result)}", "bold")
     if result.failed:
         line.append(f"; {format_count(result.failed, 'dump')} cannot be read", "bold yellow")
     return line
+
+
+def _models(result: Comparison) -> str:
+    """``, none differs``, or of how many models of server the hosts are."""
+    models = max((diff.models for _, diff in result.diffs), key=len, default=())
+    unclear = any(
+        one.severity is TopologySeverity.INFO and one.where == FLEET for one in result.findings
+    )
+    if len(models) > 1:
+        each = (
+            f"{models[0]} hosts each"
+            if len(set(models)) == 1
+            else "by hosts " + " and ".join(f"{count:,}" for count in models[:_GROUPS])
+        )
+        return f": {len(models)} server models, {each}; nobody stands out"
+    return ": no majority agrees, so nobody stands out" if unclear else ", none differs"
 
 
 def _names(hosts: Sequence[str]) -> str:
@@ -148,12 +165,12 @@ def _group(
         console.print(Text(f"{'':9}and {more} more: see --verbose"))
 
 
-def _actions(findings: Sequence[TopologyFinding], console: Console) -> None:
+def _actions(findings: Sequence[TopologyFinding], console: Console, *, amd: bool) -> None:
     names = dict.fromkeys(one.name for one in findings if one.severity is not TopologySeverity.INFO)
-    told = [(name, BY_NAME[name].action) for name in names if name in BY_NAME][:_ACTIONS]
+    told = [(name, BY_NAME[name].advice(amd=amd)) for name in names if name in BY_NAME][:_ACTIONS]
     if told:
         console.print()
     for name, action in told:
         line = Text(name, "bold")
         line.append(f": {action}", "default")
-        console.print(line)
+        print_indented(line, 0, console)

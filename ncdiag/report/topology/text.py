@@ -22,7 +22,7 @@ from ncdiag.model.topology import (
 from ncdiag.model.units import format_count
 from ncdiag.report.topology import fabric_text, nccl_text, views
 from ncdiag.report.topology.path_table import render as render_path_table
-from ncdiag.report.topology.styles import safe, short
+from ncdiag.report.topology.styles import print_indented, safe, short
 
 KINDS: Final = {
     TopologyKind.NCCL_TOPOLOGY: "NCCL topology",
@@ -47,7 +47,7 @@ def render(
     """Print a dump that is called ``name``; ``matrix`` prints paths instead of the tree."""
     head = safe(name, "bold")
     head.append(f": {describe(topology)}", "default")
-    console.print(head)
+    print_indented(head, 0, console)
     if matrix and isinstance(topology, NcclTopology):
         for one in nccl_text.path_tables(topology, nccl=nccl):
             console.print()
