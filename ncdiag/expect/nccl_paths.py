@@ -53,6 +53,8 @@ class NcclPaths:
 
     def to_port(self, gpu: Gpu, adapter: Adapter) -> Path:
         """Return the path to an adapter's port as the search alone finds it."""
+        if adapter.is_used_by_nccl is False:
+            return Path(PathType.NET, None)
         if adapter.pci is None:
             path = self.to_cpu(gpu, adapter.cpu)
             name = cpu_name(self._topology, adapter.cpu)

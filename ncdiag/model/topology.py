@@ -145,6 +145,8 @@ class Adapter:
     latency_us: float | None = None
     max_connections: int | None = None
     has_element: bool = True
+    is_used_by_nccl: bool | None = None
+    """False (``net="0"``) for one that NCCL does not use by itself: it is part of a virtual one."""
 
 
 @dataclass(frozen=True, slots=True)

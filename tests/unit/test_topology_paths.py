@@ -32,6 +32,7 @@ from ncdiag.model.topology import (
     NcclTopology,
     PciDevice,
 )
+from ncdiag.read.topology.read_topology import read_topology
 
 XEON = Cpu(numa=0, arch="x86_64", vendor="GenuineIntel", family_id=6, model_id=0x8F)
 GRACE = Cpu(numa=0, arch="arm64")
@@ -462,3 +463,23 @@ def test_every_pair_has_a_path_whatever_the_tree(topology: NcclTopology) -> None
             for adapter in topology.adapters:
                 kind = gpu_adapter_path(topology, first, adapter, as_nccl=as_nccl).type
                 assert kind >= PathType.NET or (nearest is not None and kind >= nearest)
+
+
+def test_a_port_that_is_part_of_a_virtual_one_is_not_counted_beside_it() -> None:
+    net = '<net name="{name}" dev="{dev}" speed="200000" port="1" gdr="1" net="{used}"/>'
+    nets = "".join(
+        net.format(name=name, dev=dev, used=used)
+        for dev, (name, used) in enumerate((("mlx5_0", 0), ("mlx5_1", 0), ("mlx5_0+mlx5_1", 1)))
+    )
+    topology = read_topology(
+        '<system><cpu numaid="0"><pci busid="0000:10:00.0" class="0x060400">'
+        '<pci busid="0000:11:00.0" class="0x030200"><gpu dev="0" sm="90" gdr="1"/></pci>'
+        f'<pci busid="0000:12:00.0" class="0x020700"><nic>{nets}</nic></pci>'
+        "</pci></cpu></system>".encode()
+    )
+    assert isinstance(topology, NcclTopology)
+    (gpu,) = topology.gpus
+    assert len(nearest_adapters(topology, gpu)[1]) == 3
+    kind, adapters = nearest_adapters(topology, gpu, as_nccl=True)
+    assert kind is PathType.PIX
+    assert [one.name for one in adapters] == ["mlx5_0+mlx5_1"]

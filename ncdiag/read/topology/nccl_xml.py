@@ -210,6 +210,7 @@ def _adapter(element: Element, cpu: int, pci: int | None) -> Adapter:
         gdr=_flag(element, "gdr"),
         latency_us=number(element.get("latency")),
         max_connections=integer(element.get("maxconn")),
+        is_used_by_nccl=_flag(element, "net"),
     )
 
 

@@ -1,10 +1,11 @@
 """The cables of an InfiniBand fabric, each once though both its ends list it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ncdiag.model.cables import cables
 from ncdiag.model.topology import IbFabric, IbNode, IbNodeKind, IbPort
 from ncdiag.read.topology.ib_rates import data_gbit_per_s
 
@@ -45,15 +46,10 @@ class Cables:
     @cached_property
     def rates(self) -> tuple[str | None, ...]:
         """The rate of each cable, ``4xNDR``, that of the slower end; ``None`` where unknown."""
-        slowest: dict[object, IbPort] = {}
-        for node in self.fabric.nodes:
-            for port in node.ports:
-                if port.peer_guid is None:
-                    continue
-                cable = frozenset({(node.guid, port.number), (port.peer_guid, port.peer_port)})
-                other = slowest.get(cable)
-                slowest[cable] = port if other is None else _slower(port, other)
-        return tuple(rate_text(port) for port in slowest.values())
+        return tuple(
+            rate_text(_slower([end.port for end in cable.ends if end.port is not None]))
+            for cable in cables(self.fabric)
+        )
 
     @cached_property
     def by_rate(self) -> dict[str, int]:
@@ -93,8 +89,8 @@ def rate_text(port: IbPort) -> str | None:
     return f"{port.width}x{port.speed}"
 
 
-def _slower(one: IbPort, other: IbPort) -> IbPort:
-    known = [port for port in (one, other) if rate_text(port)]
-    if len(known) < 2:
-        return known[0] if known else one
+def _slower(ends: Sequence[IbPort]) -> IbPort:
+    known = [port for port in ends if rate_text(port)]
+    if not known:
+        return ends[0]
     return min(known, key=lambda port: data_gbit_per_s(port.width or 0, port.speed or "") or 0.0)

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
+from ncdiag.report.plotting import Axes, FancyBboxPatch, Figure, drawable
 
 MARGIN: Final = 0.35
 _TITLE: Final = 0.45
@@ -113,12 +111,6 @@ class Canvas:
         )
 
 
-def drawable(text: str) -> str:
-    """Only what the font that comes with matplotlib can draw without a warning."""
-    shown = "".join(char if char.isascii() and char.isprintable() else "?" for char in text)
-    return shown if len(shown) <= _CHARS else f"{shown[: _CHARS - 3]}..."
-
-
 def cut(text: str, chars: int) -> str:
     """``text`` for a small box."""
     return text if len(text) <= chars else f"{text[: chars - 2]}.."
@@ -157,7 +149,7 @@ def _write(axes: Axes, words: Words, *, backed: bool = False) -> None:
     axes.text(
         words.x,
         words.y,
-        drawable(words.text),
+        drawable(cut(words.text, _CHARS)),
         fontsize=words.size,
         color=words.colour,
         ha=words.align,

@@ -1,10 +1,4 @@
-"""Pictures of dumps as SVG or PNG; matplotlib is imported here and in the modules below only."""
-
-import io
-
-from matplotlib import rc_context
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+"""Pictures of dumps as SVG or PNG."""
 
 from ncdiag.model.errors import UsageError
 from ncdiag.model.topology import (
@@ -15,6 +9,7 @@ from ncdiag.model.topology import (
     Topology,
     TopologyFinding,
 )
+from ncdiag.report.plotting import encoded, new_figure
 from ncdiag.report.topology import picture_fabric, picture_matrix, picture_nccl
 from ncdiag.report.topology.drawing import Canvas
 from ncdiag.report.topology.text import KINDS, describe
@@ -36,14 +31,9 @@ def render(
     width, height = canvas.size_inches
     if width > _MOST_INCHES or height > _MOST_INCHES:
         raise UsageError("too much for one picture; --format json has all of it")
-    with rc_context({"svg.hashsalt": "ncdiag", "font.family": "DejaVu Sans"}):
-        figure = Figure(figsize=(width, height), dpi=_DOTS_PER_INCH)
-        FigureCanvasAgg(figure)  # not whatever window system there is
-        canvas.paint(figure)
-        picture = io.BytesIO()
-        metadata = {"Date": None} if kind == "svg" else {"Software": "ncdiag"}
-        figure.savefig(picture, format=kind, metadata=metadata)
-    return picture.getvalue()
+    figure = new_figure((width, height), _DOTS_PER_INCH)
+    canvas.paint(figure)
+    return encoded(figure, kind)
 
 
 def _draw(topology: Topology, suspects: frozenset[str]) -> Canvas:
