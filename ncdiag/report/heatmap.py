@@ -1,20 +1,26 @@
 """``heatmap.png``: host by host, how much of what it should reach each link reaches."""
 
-import io
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_rgba
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from ncdiag.model.verdict import Culprit, CulpritKind, LinkStatus, LinkVerdict, SweepReport
 from ncdiag.report import describe
 from ncdiag.report.palette import LIGHT
+from ncdiag.report.plotting import (
+    Axes,
+    Colormap,
+    Figure,
+    LinearSegmentedColormap,
+    Normalize,
+    Patch,
+    ScalarMappable,
+    drawable,
+    encoded,
+    new_figure,
+    to_rgba,
+)
 
 _DOTS_PER_INCH = 100
 _MAP_DOTS = 900
@@ -43,9 +49,7 @@ def render(report: SweepReport) -> bytes:
     else:
         _ring_links(axes, names, block, report.diagnosis.culprits)
     _explain(figure, axes, report)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", metadata={"Software": "ncdiag"})
-    return picture.getvalue()
+    return encoded(figure, "png")
 
 
 def _cells(
@@ -71,8 +75,7 @@ def _figure(map_dots: int, names: Sequence[str]) -> tuple[Figure, Axes]:
     label_dots = 7 * max((len(_short(name)) for name in names), default=0)
     left, right, top, bottom = 60 + label_dots, 150, 70 + label_dots, 90
     width, height = left + map_dots + right, top + map_dots + bottom
-    figure = Figure(figsize=(width / _DOTS_PER_INCH, height / _DOTS_PER_INCH), dpi=_DOTS_PER_INCH)
-    FigureCanvasAgg(figure)  # not whatever window system there is
+    figure = new_figure((width / _DOTS_PER_INCH, height / _DOTS_PER_INCH), _DOTS_PER_INCH)
     axes = figure.add_axes((left / width, bottom / height, map_dots / width, map_dots / height))
     return figure, axes
 
@@ -104,7 +107,7 @@ def _label(axes: Axes, names: Sequence[str], block: int) -> None:
 
 
 def _short(name: str) -> str:
-    name = _drawable(name)
+    name = drawable(name)
     return name if len(name) <= _LABEL_CHARS else name[: _LABEL_CHARS - 3] + "..."
 
 
@@ -136,8 +139,8 @@ def _ring_links(axes: Axes, names: Sequence[str], block: int, culprits: Sequence
 
 def _explain(figure: Figure, axes: Axes, report: SweepReport) -> None:
     verdict = f"{report.diagnosis.verdict.upper()}: {describe.verdict(report)}"
-    figure.suptitle(_drawable(verdict), x=0.02, y=0.985, ha="left", fontsize=13, parse_math=False)
-    figure.text(0.02, 0.012, _drawable(describe.measured(report)), fontsize=8, parse_math=False)
+    figure.suptitle(drawable(verdict), x=0.02, y=0.985, ha="left", fontsize=13, parse_math=False)
+    figure.text(0.02, 0.012, drawable(describe.measured(report)), fontsize=8, parse_math=False)
     place = axes.get_position()
     bar = figure.colorbar(
         ScalarMappable(Normalize(0, 1), _colours()),
@@ -156,8 +159,3 @@ def _explain(figure: Figure, axes: Axes, report: SweepReport) -> None:
         fontsize=8,
         frameon=False,
     )
-
-
-def _drawable(text: str) -> str:
-    """Only what the font that comes with matplotlib can draw without a warning."""
-    return "".join(char if char.isascii() and char.isprintable() else "?" for char in text)

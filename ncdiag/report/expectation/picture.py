@@ -1,13 +1,8 @@
 """The curve of a collective as a picture: time and bus bandwidth over size."""
 
-import io
-
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator
-
 from ncdiag.expect.collective import CollectiveExpectation
 from ncdiag.report.palette import LIGHT
+from ncdiag.report.plotting import FuncFormatter, LogLocator, drawable, encoded, new_figure
 
 _DOTS_PER_INCH = 100
 _BUS, _TIME = "#2c6ea8", "#e58426"
@@ -16,8 +11,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB")
 
 def render(expected: CollectiveExpectation) -> bytes:
     """The picture as PNG; small messages are read off the time, large ones off the bandwidth."""
-    figure = Figure(figsize=(9, 5.5), dpi=_DOTS_PER_INCH, layout="constrained")
-    FigureCanvasAgg(figure)  # not whatever window system there is
+    figure = new_figure((9, 5.5), _DOTS_PER_INCH, layout="constrained")
     bandwidth = figure.add_subplot()
     sizes = [point.size_bytes for point in expected.curve]
     bandwidth.plot(sizes, [point.busbw_gb_per_s for point in expected.curve], color=_BUS)
@@ -37,10 +31,8 @@ def render(expected: CollectiveExpectation) -> bytes:
         f"{expected.collective} over {expected.ranks} GPUs, {expected.nodes} x {expected.machine}: "
         f"{expected.busbw_gb_per_s:.4g} GB/s, bound by {expected.binding}"
     )
-    bandwidth.set_title(_drawable(title), loc="left", fontsize=10, parse_math=False)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", metadata={"Software": "ncdiag"})
-    return picture.getvalue()
+    bandwidth.set_title(drawable(title), loc="left", fontsize=10, parse_math=False)
+    return encoded(figure, "png")
 
 
 def _size(size_bytes: float) -> str:
@@ -49,8 +41,3 @@ def _size(size_bytes: float) -> str:
             break
         size_bytes /= 1024
     return f"{size_bytes:g} {unit}"
-
-
-def _drawable(text: str) -> str:
-    """Only what the font that comes with matplotlib can draw without a warning."""
-    return "".join(char if char.isascii() and char.isprintable() else "?" for char in text)
