@@ -23,8 +23,9 @@ def variables_for(profile: str | None, engine: str, messages: Console) -> dict[s
     for one in kept:
         if placeholders.placeholders_in(one.value):
             raise UsageError(
-                f"profile {visible(loaded.name)}: {visible(one.name)} differs from host to host, and one "
-                "value is needed for all that are measured; leave it out in a profile of your own"
+                f"profile {visible(loaded.name)}: {visible(one.name)} differs from host to host, "
+                "and one value is needed for all that are measured; leave it out in a profile of "
+                "your own"
             )
     left_out = [one.name for one in loaded.settings if one.name in own]
     if left_out:
