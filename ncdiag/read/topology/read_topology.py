@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final, Protocol
 
-from ncdiag.model.errors import UsageError
 from ncdiag.model.topology import NcclGraphs, NcclTopology, NotATopologyError, Topology
 from ncdiag.read.topology import xml_elements
 from ncdiag.read.topology.parts import Part, at_repeats, headed, marked
@@ -73,8 +72,8 @@ _KNOWN = (
 )
 
 
-class SeveralTopologiesError(UsageError):
-    """The input holds several dumps, where one is asked for."""
+class SeveralTopologiesError(NotATopologyError):
+    """The input is not one dump but several, where one is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
