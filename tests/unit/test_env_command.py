@@ -265,7 +265,7 @@ def test_findings_are_wrapped_on_a_terminal_and_whole_elsewhere(width: int) -> N
     for terminal in (True, False):
         out = StringIO()
         console = Console(file=out, width=width, force_terminal=terminal, color_system=None)
-        show([finding], 1, [], console)
+        show([finding], 1, [], [], console)
         first, *rest = out.getvalue().splitlines()
         assert first.startswith("error  job.sh:1: NCCL_X: something")
         if terminal:
@@ -274,6 +274,22 @@ def test_findings_are_wrapped_on_a_terminal_and_whole_elsewhere(width: int) -> N
         else:
             assert len(rest) == 2
             assert first.endswith("[rule]")
+
+
+def test_settings_are_not_called_clean_where_a_host_was_not_asked(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = linting.Asked((), {"gpu1": "no route", "gpu2": "no route"})
+    monkeypatch.setattr(linting, "fleet", lambda *_, **__: asked)
+    assert run("lint", "tcp", "--nodes", "gpu[1-2]") == (
+        3,
+        "4 settings: undecided, 2 hosts not asked\n",
+        "ncdiag: gpu[1-2] cannot be asked: no route\n",
+    )
+    Path("job.sh").write_text("export NCCL_DEBUG=loud\n")
+    code, out, _ = run("lint", "job.sh", "--nodes", "gpu[1-2]")
+    assert code == 1
+    assert out.endswith("1 setting: 1 error, 2 hosts not asked\n")
 
 
 def test_a_profile_wins_over_a_file_of_its_name(run: Run, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def lint(
         write_out(told)
     else:
         out = console.results(no_color=no_color)
-        report.show(found.findings, found.settings, found.unread, out)
+        report.show(found.findings, found.settings, found.unread, asked.unreachable, out)
     for nodes_folded, why in asked.reasons():
         messages.print(f"ncdiag: {nodes_folded} cannot be asked: {why}", soft_wrap=True)
     if any(one.severity is LintSeverity.ERROR for one in found.findings):

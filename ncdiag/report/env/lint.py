@@ -1,6 +1,6 @@
 """What is wrong with settings, grouped by severity, each with what to write instead."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from typing import Final
 
@@ -23,9 +23,16 @@ _STYLES: Final = {
 
 
 def show(
-    findings: Sequence[LintFinding], settings: int, unread: Sequence[str], console: Console
+    findings: Sequence[LintFinding],
+    settings: int,
+    unread: Sequence[str],
+    unreachable: Collection[str],
+    console: Console,
 ) -> None:
-    """Each finding with its place, the files that say nothing, then one line that counts them."""
+    """Each finding with its place, the files that say nothing, then one line that counts them.
+
+    ``unreachable`` are hosts that could not be asked: without them nothing is called clean.
+    """
     for one in map(presentable, findings):
         line = Text(f"{one.severity}", style=_STYLES[one.severity])
         line.append(f"  {one.place}: {_named(one)} [{one.rule}]", style="default")
@@ -41,6 +48,8 @@ def show(
         if (count := sum(one.severity is severity for one in findings))
     ]
     looked = format_count(settings, "setting")
+    if unreachable:
+        told = [*(told or ["undecided"]), f"{format_count(len(unreachable), 'host')} not asked"]
     clean = "nothing is wrong" if settings or not unread else "nothing could be looked at"
     console.print(f"{looked}: {', '.join(told) or clean}")
 
