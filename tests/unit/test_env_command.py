@@ -238,7 +238,8 @@ def test_a_file_that_sets_nothing_in_a_way_that_can_be_read_is_not_called_clean(
     code, out, _ = run("lint", str(strange))
     assert code == 3
     assert f"{strange}: holds names of variables but no setting that ncdiag can read" in out
-    assert "nothing is wrong" not in out
+    assert out.endswith("\n0 settings: undecided, 1 file unread\n")
+    assert run("lint", str(strange), "tcp")[1].endswith("\n4 settings: undecided, 1 file unread\n")
     code, out, _ = run("lint", str(strange), "quiet", "--format", "json")
     assert (code, json.loads(out)["unread"]) == (3, [str(strange)])
     assert run("lint", str(plain))[:2] == (0, "0 settings: nothing is wrong\n")

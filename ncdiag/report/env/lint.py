@@ -48,10 +48,13 @@ def show(
         if (count := sum(one.severity is severity for one in findings))
     ]
     looked = format_count(settings, "setting")
-    if unreachable:
-        told = [*(told or ["undecided"]), f"{format_count(len(unreachable), 'host')} not asked"]
-    clean = "nothing is wrong" if settings or not unread else "nothing could be looked at"
-    console.print(f"{looked}: {', '.join(told) or clean}")
+    open_questions = [
+        f"{format_count(len(those), noun)} {what}"
+        for those, noun, what in ((unread, "file", "unread"), (unreachable, "host", "not asked"))
+        if those
+    ]
+    verdict = told or ["undecided" if open_questions else "nothing is wrong"]
+    console.print(f"{looked}: {', '.join([*verdict, *open_questions])}")
 
 
 def _say(console: Console, text: Text, indent: int) -> None:
