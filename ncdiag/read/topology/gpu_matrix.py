@@ -14,7 +14,7 @@ from ncdiag.model.topology import (
     NotATopologyError,
     TruncatedTopologyError,
 )
-from ncdiag.read.topology.text import quoted
+from ncdiag.read.topology.text import open_line, quoted
 
 # Several times what any host has; a larger table is cut and says so, a larger text is none.
 _MAX_CHARS = 8 << 20
@@ -45,6 +45,18 @@ _AMD_TABLE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _AMD_NUMA = re.compile(r"GPU\[([0-9]{1,4})\]\s*:\s*\(Topology\)\s*Numa Node:\s*(-?[0-9]{1,6})\s*$")
+# What rocm-smi prints first and last; amd-smi's last table.
+_BANNER = re.compile(r"ROCm System Management Interface", re.IGNORECASE)
+_LAST_OF_AMD = re.compile(r"End of ROCm SMI Log|^NUMA BW TABLE:", re.IGNORECASE | re.MULTILINE)
+# A NIC is called by a number, which in mlx5_0 is not the 5.
+_NIC_NAME_END = re.compile(r"(?<!^mlx)\d$")
+_NUMBERED = re.compile(r"NIC[0-9]{1,4}")
+_LEGEND_LINE = re.compile(r"(?:[A-Z]+[0-9]*|NV#)\s*=\s")
+# The last lines of the legends there were, with the words that end them whole.
+_LEGEND_END = re.compile(
+    r"X\s*=\s*Self|(?:NV|PIX|SYS)\S*\s*=.*\b(?:NVLinks|hops?|switch|bridge|subsystem)"
+)
+_TAIL_END = re.compile(r"(?:.*[-,])?\d+|N/A")
 
 
 def recognises(text: str) -> bool:
@@ -86,20 +98,23 @@ def _of_paths(table: "_Table") -> bool:
 def read(text: str) -> GpuMatrix:
     """Return the table of paths; what cannot be read of it is told in ``damage``.
 
-    Raises ``TruncatedTopologyError`` where the text ends before or within the rows of GPUs.
+    Raises ``TruncatedTopologyError`` where the text ends within a table, or a line.
     """
     reader = _Reader(text)
     if not reader.tables:
         raise TruncatedTopologyError("cut short: a table of GPUs without a row")
+    reader.refuse_cut(text)
     table = next((one for one in reader.tables if _LINK_TYPES.search(one.title)), None)
     if table is None:
-        _refuse_cut(reader.tables[-1])
         table = reader.tables[0]
         if _AMD_TABLE.search(text):
+            if not _LAST_OF_AMD.search(text):
+                raise TruncatedTopologyError("cut short: no table of link types")
             table.rows = {name: [] for name in table.columns}
             table.damage = ["no table of link types, so no paths are known"]
             return _matrix(table, reader, tuple(table.damage))
-    _refuse_cut(table)
+    if not table.rows:
+        raise TruncatedTopologyError("cut short: a table of GPUs without a row")
     return _matrix(table, reader, tuple(table.told()))
 
 
@@ -116,7 +131,6 @@ class _Table:
     affinities: str = ""
     damage: list[str] = field(default_factory=list)
     last: str = ""
-    is_last_line: bool = False
 
     def tell(self, line: str) -> None:
         """Add a line of damage, up to a number that somebody would read."""
@@ -149,13 +163,16 @@ class _Reader:
         self.nic_names: dict[str, str] = {}
         self.numa: dict[str, int | None] = {}
         self._title = ""
+        self._strange = False
         self._table: _Table | None = None
         self._place = 0
-        for self._place, line in enumerate(text.split("\n")):
+        lines = text.split("\n")
+        for self._place, line in enumerate(lines):
+            strange = self._strange
             if line.strip():
                 self._take(line)
-        if self._table is not None:
-            self._table.is_last_line = True
+        if lines[-1].strip():
+            self._strange = strange
 
     def _take(self, line: str) -> None:
         table, self._table = self._table, None
@@ -176,9 +193,32 @@ class _Reader:
             table.tell(f"no row: {quoted(line)}")
             self._table = table
         else:
+            begin = line.lstrip()
+            own = begin.startswith("=") or _AMD_TABLE.match(begin) or _LEGEND_LINE.match(begin)
+            self._strange = self._strange or not own
             self._title = line.strip(" =\t")[:80]
 
+    def refuse_cut(self, text: str) -> None:
+        """Raise if the text ends within a table, or in a line that may have gone on."""
+        cut = open_line(text)
+        if self._table is not None:
+            _refuse_cut_table(self._table, cut)
+        elif cut and not self._strange and not self._is_end(cut):
+            raise TruncatedTopologyError(f"cut short: it ends with {quoted(cut)}")
+        if _BANNER.search(text) and not _LAST_OF_AMD.search(text):
+            raise TruncatedTopologyError("cut short: it ends before the end of the log")
+
+    def _is_end(self, line: str) -> bool:
+        """Whether a line after the tables is one that a text may end with."""
+        if match := _NIC_NAME.match(line):
+            names = [name for name in self.nic_names.values() if name == match[2]]
+            columns = self.tables[-1].columns
+            named = all(name in self.nic_names for name in columns if _NUMBERED.fullmatch(name))
+            return named and len(names) == 1 and bool(_NIC_NAME_END.search(match[2]))
+        return bool(_LEGEND_END.fullmatch(line) or _LAST_OF_AMD.search(line))
+
     def _begin(self, columns: list[str], line: str) -> None:
+        self._strange = False
         self._table = _Table(self._title, columns[:_MAX_DEVICES], self._place, affinities=line)
         if len(columns) > _MAX_DEVICES:
             self._table.tell(f"more than {_MAX_DEVICES} columns: the rest is left out")
@@ -233,19 +273,24 @@ def _row(table: _Table, line: str) -> bool:
     return True
 
 
-def _refuse_cut(table: _Table) -> None:
-    """Raise if the text ends within the rows of GPUs, so that some are not known at all."""
-    if not table.rows:
-        raise TruncatedTopologyError("cut short: a table of GPUs without a row")
-    if not table.is_last_line:
-        return
-    missing = [name for name in table.columns if name not in table.rows and _GPU.fullmatch(name)]
-    if missing:
+def _refuse_cut_table(table: _Table, cut: str) -> None:
+    """Raise if the text ends within ``table``; ``cut`` is the line it breaks off in."""
+    missing = [name for name in table.columns if name not in table.rows]
+    if not table.rows or missing:
         raise TruncatedTopologyError(
             f"cut short: the table ends before the row of {quoted(missing[0])}"
         )
-    first = next(iter(table.rows.values()))
-    if len(table.rows[table.last]) < len(first):
+    cells, tail = table.rows[table.last], table.tails[table.last]
+    others = [name for name in table.rows if name != table.last]
+    whole = len(cells) >= len(next(iter(table.rows.values())))
+    if cut and whole:
+        known = {cell for name in others for cell in table.rows[name]} | _SELF | {"N/A"}
+        tails = [len(table.tails[name]) for name in others if _GPU.fullmatch(name)]
+        whole = bool(cells) and (cells[-1] in known or not others)
+        if _GPU.fullmatch(table.last):
+            whole = whole and len(tail) >= min(tails, default=0)
+            whole = whole and not (tail and not _TAIL_END.fullmatch(tail[-1]))
+    if not whole:
         raise TruncatedTopologyError(
             f"cut short: the table ends inside the row of {quoted(table.last)}"
         )

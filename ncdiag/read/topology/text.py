@@ -63,6 +63,15 @@ def _decode(data: bytes) -> str:
         return data.decode("latin-1")
 
 
+def open_line(text: str) -> str:
+    """Return the line that ``text`` breaks off in: its last, where no line feed ends it.
+
+    Empty where a line feed ends the text, or only blanks follow the last. Such a line may have
+    been longer, and what it says another thing.
+    """
+    return text.rpartition("\n")[2].strip()
+
+
 def quoted(text: str, limit: int = 60) -> str:
     """Return text from a dump fit for a message: one line, no control characters, cut."""
     shown = visible(" ".join(text[: 4 * limit].split()))
