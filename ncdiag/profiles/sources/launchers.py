@@ -1,9 +1,9 @@
 """Settings out of the options of what starts programs: mpirun, srun, env, docker, qsub."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from ncdiag.profiles.sources.shell_words import ShellSyntaxError, Word, commands
+from ncdiag.profiles.sources.shell_words import ARRAY, ShellSyntaxError, Word, commands
 
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=(.*)", re.DOTALL)
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -19,7 +19,9 @@ _ENV_LIST = "mca_base_env_list"
 _REFERENCE = re.compile(r"\$(?:(\w+)|\{(\w+)(?:\[[@*]\])?\})")
 _WITHIN = re.compile(rf"(?<=[,=]){_REFERENCE.pattern}")
 _DEEPEST = 3
-_MOST_WORDS = 2000
+# More than this is not put in for variables in one script, and not kept of one of them.
+_MOST_PUT_IN = 256 * 1024
+_LONGEST = 8192
 
 Found = tuple[list[tuple[str, str | None]], int]
 """Names and values, and how many of the words behind the option they took."""
@@ -27,12 +29,39 @@ Found = tuple[list[tuple[str, str | None]], int]
 _Option = Callable[[str, list[str]], Found]
 
 
+class Variables:
+    """What a script gives its variables, as they may hold options of a launcher."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Word] = {}
+        self._left = _MOST_PUT_IN
+
+    def put(self, name: str, value: Word, *, behind: bool) -> None:
+        """Take note of ``name=value``; ``behind`` is whether it is ``name+=value``."""
+        before = self._held.get(name) if behind else None
+        text = value.text
+        if text.startswith(ARRAY):
+            text = text.removeprefix(ARRAY).removesuffix(")")
+        if before is not None:
+            text = f"{before.text} {text}"
+        if len(text) <= _LONGEST:
+            self._held[name] = Word(text, value.line if before is None else before.line)
+
+    def get(self, name: str) -> Word | None:
+        """The value of ``name``, as long as not too much has been asked for."""
+        held = self._held.get(name)
+        if held is None or len(held.text) > self._left:
+            return None
+        self._left -= len(held.text) + 1
+        return held
+
+
 def option_of(program: str) -> _Option | None:
     """What reads the options of ``program``, where its options set variables."""
     return next((option for names, option in _OPTIONS if program in names), None)
 
 
-def expanded(words: Sequence[Word], variables: Mapping[str, Word], depth: int = 0) -> list[Word]:
+def expanded(words: Sequence[Word], variables: Variables, depth: int = 0) -> list[Word]:
     """``words`` with those put in that the script holds in ``variables``.
 
     A list of assignments is put in within a word too: ``--export=ALL,$ENVS``.
@@ -41,9 +70,7 @@ def expanded(words: Sequence[Word], variables: Mapping[str, Word], depth: int = 
     for word in words:
         found = _REFERENCE.fullmatch(word.text)
         held = variables.get(found[1] or found[2]) if found else None
-        if len(done) > _MOST_WORDS:
-            done.append(word)
-        elif held is not None and depth < _DEEPEST:
+        if held is not None and depth < _DEEPEST:
             done += expanded(_split(held), variables, depth + 1)
         else:
             done.append(Word(_WITHIN.sub(lambda m: _listing(m, variables), word.text), word.line))
@@ -57,7 +84,7 @@ def _split(held: Word) -> list[Word]:
         return []
 
 
-def _listing(found: re.Match[str], variables: Mapping[str, Word]) -> str:
+def _listing(found: re.Match[str], variables: Variables) -> str:
     held = variables.get(found[1] or found[2])
     return held.text if held is not None and ASSIGNMENT.match(held.text) else found[0]
 

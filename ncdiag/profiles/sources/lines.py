@@ -17,20 +17,20 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 _LONGEST = 1023
 
 
-def read_conf(text: str, name: str) -> Iterator[Setting]:
+def read_conf(text: str, name: str, first_line: int = 1) -> Iterator[Setting]:
     """``NAME=VALUE`` lines as NCCL reads its files, which trims nothing.
 
     A ``#`` behind blanks is left out too: NCCL sets a variable of that name, which nobody reads.
     """
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=first_line):
         if not line.lstrip().startswith("#") and (found := _ENTRY.fullmatch(line)):
             variable, value = found[1][:_LONGEST], found[2][:_LONGEST]
             yield Setting(variable, value, f"{name}:{number}")
 
 
-def read_environment(text: str, name: str) -> Iterator[Setting]:
+def read_environment(text: str, name: str, first_line: int = 1) -> Iterator[Setting]:
     """What ``env`` prints, or a file for ``--env-file``; values are taken as they stand."""
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=first_line):
         bare = line.rstrip("\r")
         if not bare.lstrip().startswith("#") and (found := _ENTRY.fullmatch(bare)):
             yield Setting(found[1], found[2], f"{name}:{number}")

@@ -1,7 +1,7 @@
 """Settings out of shell scripts, batch files of Slurm, and the command lines of launchers."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -9,9 +9,9 @@ from ncdiag.model.environment import Setting
 from ncdiag.model.errors import UsageError
 from ncdiag.profiles.catalogue import variable
 from ncdiag.profiles.sources import shell_files
-from ncdiag.profiles.sources.launchers import ASSIGNMENT, NAME, expanded, option_of
+from ncdiag.profiles.sources.launchers import ASSIGNMENT, NAME, Variables, expanded, option_of
 from ncdiag.profiles.sources.shell_blocks import Blocks
-from ncdiag.profiles.sources.shell_words import ARRAY, Command, ShellSyntaxError, Word, commands
+from ncdiag.profiles.sources.shell_words import Command, ShellSyntaxError, Word, commands
 
 _BATCH = re.compile(r"#(SBATCH|PBS)\s+(.*)")
 _SHELLS = {"bash", "sh", "zsh", "dash", "ksh", "su", "runuser"}
@@ -23,10 +23,10 @@ _REMOTE = {
 _EXPORTS = {"export", "declare", "typeset", "local", "readonly"}
 _SUBMITS = {"sbatch", "qsub"}
 _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=[^$`{}]*\}")
+# One command writes to no more files than these.
+_MOST_FILES = 8
 # The shell in a shell in a shell.
 _DEEPEST = 3
-# More than this is not kept of a variable that may hold options.
-_LONGEST = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Around:
     scope: tuple[str, ...] = ()
     own: tuple[str, ...] = ("command",)
     depth: int = 0
-    variables: Mapping[str, Word] = field(default_factory=dict)
+    variables: Variables = field(default_factory=Variables)
 
     def setting(self, word: Word, name: str, value: str | None, *, own: bool = False) -> Setting:
         """A setting at ``word``; ``own`` is whether it is for this command only."""
@@ -92,7 +92,7 @@ class _Script:
         self._name = name
         self._depth = depth
         self._held: dict[str, Setting] = {}
-        self._variables: dict[str, Word] = {}
+        self._variables = Variables()
         self._piped: Word | None = None
 
     def around(self) -> Around:
@@ -101,9 +101,9 @@ class _Script:
         return Around(self._name, scope, own, self._depth, self._variables)
 
     def settings(self, rest: list[Word], command: Command) -> Iterator[Setting]:
-        around = self.around()
         if not rest:
             return
+        around = self.around()
         yield from self._written(rest, command, around)
         self._remember(rest)
         if all(ASSIGNMENT.fullmatch(word.text) for word in rest):
@@ -120,18 +120,9 @@ class _Script:
         if words[0].text not in _EXPORTS and not ASSIGNMENT.fullmatch(words[-1].text):
             return
         for word in words:
-            if not (found := ASSIGNMENT.fullmatch(word.text)):
-                continue
-            text = found[3]
-            if text.startswith(ARRAY):
-                text = text.removeprefix(ARRAY).removesuffix(")")
-            before = self._variables.get(found[1])
-            if found[2] and before is not None:
-                text = f"{before.text} {text}"
-            if len(text) <= _LONGEST:
-                self._variables[found[1]] = Word(
-                    text, before.line if found[2] and before else word.line
-                )
+            if found := ASSIGNMENT.fullmatch(word.text):
+                value = Word(found[3], word.line)
+                self._variables.put(found[1], value, behind=bool(found[2]))
 
     def _written(self, words: list[Word], command: Command, around: Around) -> Iterator[Setting]:
         """What is written into files that are read for settings, or handed to a shell."""
@@ -140,7 +131,8 @@ class _Script:
         if command.end == "|":
             self._piped = printed
         texts = [text for text in (printed or piped, *command.bodies) if text is not None]
-        targets = [*command.targets, *shell_files.tee_targets(words)]
+        written = [*command.targets, *shell_files.tee_targets(words)]
+        targets = list(dict.fromkeys(written))[:_MOST_FILES]
         for text in texts:
             for target in targets:
                 yield from self._file(text, target, around)

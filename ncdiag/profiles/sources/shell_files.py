@@ -45,11 +45,10 @@ def is_script(target: str) -> bool:
 def read(text: Word, target: str, name: str, scope: tuple[str, ...]) -> Iterator[Setting]:
     """The settings in ``text`` as it stands in ``target``, where that is a file of settings."""
     path = PurePosixPath(target)
-    padded = "\n" * (text.line - 1) + text.text
     if path.name in CONF_FILES:
-        found = lines.read_conf(padded, name)
+        found = lines.read_conf(text.text, name, text.line)
     elif path.name in _ENV_FILES or path.suffix == ".env":
-        found = lines.read_environment(padded, name)
+        found = lines.read_environment(text.text, name, text.line)
     else:
         return
     yield from (replace(one, scope=scope) for one in found)
