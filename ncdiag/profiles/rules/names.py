@@ -104,7 +104,8 @@ def _misspelt(setting: Setting, context: LintContext, *, guess: bool) -> Iterato
     close = (near(name) or near(_PREFIX + name.partition("_")[2])) if guess else ()
     first, _, last = name.rpartition("_")
     message = f"no program that is known reads {short(name)}"
-    if last in _OF_SCRIPTS and not one_letter_off(name) and not _is_of_nccl(first):
+    own = last in _OF_SCRIPTS and not (guess and (one_letter_off(name) or _is_of_nccl(first)))
+    if own:
         message += "; by its name it is a script's own"
         fix = "give it a name that does not begin with NCCL_, if it is"
         yield found("unknown_name", setting, message, fix, LintSeverity.INFO)
