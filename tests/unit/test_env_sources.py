@@ -329,6 +329,7 @@ def test_what_is_put_together_in_a_script(
         ("FROM x\nRUN echo 'NCCL_DEBUG=INFO' > /etc/nccl.conf\n", "Dockerfile"),
         ("services:\n  a: {command: 'bash -c \"NCCL_DEBUG=INFO a\"'}\n", "compose.yaml"),
         ("services:\n  a: {entrypoint: NCCL_DEBUG=INFO a}\n", "compose.yaml"),
+        ("image: x\nenvVars:\n  NCCL_DEBUG: INFO\n", "values.yaml"),
         ("a:\n  script: [b, NCCL_DEBUG=INFO a]\n", "ci.yml"),
         ("x: &x\n  NCCL_DEBUG: INFO\na: {environment: {<<: *x, A: b}}\n", "compose.yaml"),
     ],
