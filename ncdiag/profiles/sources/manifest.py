@@ -16,8 +16,10 @@ from ncdiag.profiles.sources.shell_words import Word
 from ncdiag.profiles.sources.yaml_tree import Mapping, Node, Scalar, Sequence, read, walk
 
 # Kubernetes, compose, Ray's runtime_env, SkyPilot, charts of Helm, GitLab, development containers.
-_ENVIRONMENTS = ("env", "environment", "env_vars", "envs", "extraEnv", "extraEnvVars", "envVars")
-_ENVIRONMENTS += ("environmentVariables", "variables", "containerEnv", "extraEnvs")
+_ENVIRONMENTS = (
+    *("env", "environment", "env_vars", "envs", "extraEnv", "extraEnvVars", "extraEnvs"),
+    *("envVars", "environmentVariables", "variables", "containerEnv"),
+)
 # What a container is told to run, as words or as a line; and scripts of SkyPilot, Ansible and CI.
 _COMMANDS = ("command", "args", "entrypoint")
 _SCRIPTS = ("run", "setup", "script", "before_script", "shell", "cmd")
