@@ -46,6 +46,7 @@ def uneven_uplinks(links: Sequence[Cable], names: NodeNames) -> Iterator[Topolog
         return
     counts = Counter(uplinks for _, uplinks, _ in leaves)
     usual = counts.most_common(1)[0][0]
+    whole = all(_is_told(end.node) for cable in links for end in cable.ends)
     per_host = median(uplinks / hosts for _, uplinks, hosts in leaves)
     for leaf, uplinks, hosts in leaves:
         more = _above(counts, uplinks)
@@ -59,7 +60,7 @@ def uneven_uplinks(links: Sequence[Cable], names: NodeNames) -> Iterator[Topolog
         )
         few_hosts = uplinks / hosts >= per_host
         clear = more >= LEAST_ALIKE and more >= _NEARLY_ALL_LEAVES * others
-        report = degraded if clear and not few_hosts else info
+        report = degraded if whole and clear and not few_hosts else info
         yield report("ib_uplinks_uneven", names.of(leaf), text)
 
 
@@ -83,6 +84,7 @@ def _leaves(links: Sequence[Cable]) -> list[tuple[IbNode, int, int]]:
 def missing_adapters(fabric: IbFabric) -> Iterator[TopologyFinding]:
     """Hosts with fewer adapters in the fabric than nearly all of the hosts."""
     hosts, unnamed = _adapters(fabric)
+    whole = all(map(_is_told, fabric.nodes))
     all_counts = Counter(hosts.values())
     kin_counts: dict[str, Counter[int]] = defaultdict(Counter)
     for host, count in hosts.items():
@@ -102,8 +104,16 @@ def missing_adapters(fabric: IbFabric) -> Iterator[TopologyFinding]:
         )
         if unnamed:
             text += f"; adapters that name no host, and may be its own: {unnamed}"
-        report = degraded if sure and not unnamed else info
+        report = degraded if whole and sure and not unnamed else info
         yield report("ib_host_hca_missing", host, text)
+
+
+def _is_told(node: IbNode) -> bool:
+    """Whether what a node is has been told: not of a switch that is only somebody's peer.
+
+    Such a one is beyond where a dump was cut short, or filtered.
+    """
+    return node.has_record or node.kind is not IbNodeKind.SWITCH
 
 
 def _above(counts: Counter[int], figure: int) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from ncdiag.model.topology import IbFabric, IbNode, IbNodeKind, IbPort
 from ncdiag.read.topology.ib_descriptions import is_switch
+from ncdiag.read.topology.ib_last_record import refuse_cut_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,20 @@ def adapter_key(guid: str, number: int, description: str | None) -> object:
 
 
 def fabric_of(rows: Iterable[PortRow]) -> IbFabric:
-    """The fabric of ``rows``; nodes that are only named as peers come last, without a record."""
+    """The fabric of ``rows``; nodes that are only named as peers come last, without a record.
+
+    Raises :class:`TruncatedTopologyError` where the rows end within those of a node.
+    """
     nodes: dict[object, _Node] = {}
+    last: object = None
     for row in rows:
         nodes.setdefault(row.node, _Node([])).rows.append(row)
+        last = row.node
     index = _Index(list(nodes.values()))
-    records = [index.record(node) for node in nodes.values()]
-    return IbFabric((*records, *index.strangers.values()))
+    records = {key: index.record(node) for key, node in nodes.items()}
+    if records:
+        refuse_cut_record(records.values(), records[last])
+    return IbFabric((*records.values(), *index.strangers.values()))
 
 
 @dataclass(slots=True)

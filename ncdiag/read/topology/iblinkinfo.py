@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ncdiag.model.topology import IbFabric, IbNodeKind, TruncatedTopologyError
 from ncdiag.read.topology.ib_port_rows import PeerRow, PortRow, adapter_key, fabric_of
 from ncdiag.read.topology.ib_rates import generation_of, is_generation
-from ncdiag.read.topology.text import number, quoted
+from ncdiag.read.topology.text import number, open_line, quoted
 
 _KINDS = {
     "switch": IbNodeKind.SWITCH,
@@ -76,10 +76,13 @@ def _rows(text: str) -> Iterator[PortRow]:
     lines = text.split("\n")
     on_lines = _ports_of_guids(lines)
     block: _Block | None = None
+    cut = open_line(text)
     for place, raw in enumerate(lines, start=1):
         line = raw.strip() if len(raw) <= _MAX_LINE_CHARS else ""
         last = place == len(lines)
         row = _row(line, block, on_lines)
+        if last and cut and not line.endswith(")"):
+            row = None
         if row is not None:
             if block is not None:
                 block.rows += 1

@@ -15,8 +15,9 @@ from ncdiag.model.topology import (
     IbPort,
     TruncatedTopologyError,
 )
+from ncdiag.read.topology.ib_last_record import refuse_cut_record
 from ncdiag.read.topology.ib_rates import SPEED_OF_BIT, WIDTH_OF_BIT, is_generation
-from ncdiag.read.topology.text import quoted
+from ncdiag.read.topology.text import open_line, quoted
 
 _KINDS = {
     "switch": IbNodeKind.SWITCH,
@@ -44,11 +45,13 @@ _PORT_COMMENT = re.compile(r'#\s*(?:lid\s+(?P<lid>\d{1,9})[^"]*)?"(?P<descriptio
 _LID = re.compile(r"\blid\s+(\d{1,9})")
 _RATE = re.compile(r"(?:\b(\d{1,3})x|\?\?)(\w+|\?+)")
 _CODE = re.compile(r"\b([ws])=(\d{1,3})\b")
+_ANY_CODE = re.compile(r"\b\w=\d+")
 _GUID_ID = re.compile(r"([SHR])-(?:0x)?([0-9a-fA-F]{1,16})")
 _LISTED = re.compile(
     r"(?P<kind>Switch|Ca|Rt|Router)\s*:\s*0x(?P<guid>[0-9a-fA-F]{1,16})\s+ports\s+\d+"
     r'(?:\s+devid\s+(?P<device>0x[0-9a-fA-F]+))?[^"]*"(?P<description>.*)"(?P<rest>.*)'
 )
+_LMC_AT_END = re.compile(r"\blmc \d+$")
 _KEY = re.compile(
     r"(?P<key>vendid|devid|sysimgguid|switchguid|caguid|rtguid|routerguid)=(?P<value>.*)"
 )
@@ -57,6 +60,7 @@ _RECOGNISED = re.compile(
     r"|(?:Switch|Ca|Rt|Router)[ \t]*:[ \t]*0x[0-9a-f]{1,16}[ \t]+ports[ \t])",
     re.MULTILINE | re.IGNORECASE,
 )
+_BLANK_AT_END = re.compile(r"\n[ \t]*\n\s*\Z")
 # A description has 64 bytes (IBA specification, NodeDescription); no line needs more.
 _MAX_LINE_CHARS = 4096
 
@@ -97,7 +101,7 @@ def read(text: str) -> IbFabric:
     reader = _Reader()
     for line in text.split("\n"):
         reader.read(line.strip())
-    return reader.finish(whole=text.endswith("\n") or not text)
+    return reader.finish(cut=open_line(text), blank_at_end=_BLANK_AT_END.search(text) is not None)
 
 
 class _Reader:
@@ -109,8 +113,11 @@ class _Reader:
         self._record: _Record | None = None
         self._announced: dict[str, str] = {}
         self._last = ""
-        self._rated = 0
+        self._speeds: set[str | None] = set()
         self._commented = 0
+        self._listed = 0
+        self._keys = 0
+        self._codes = 0
 
     def read(self, line: str) -> None:
         if not line or len(line) > _MAX_LINE_CHARS:
@@ -121,6 +128,7 @@ class _Reader:
         elif match := _HEADER.match(line):
             self._begin(match)
         elif match := _KEY.match(line):
+            self._keys += 1
             self._announced[match["key"]] = match["value"].strip()
         elif match := _LISTED.match(line):
             self._add_listed(match)
@@ -143,7 +151,9 @@ class _Reader:
         if self._record is None:
             raise TruncatedTopologyError(f"cut short at its beginning: {quoted(match[0])}")
         port, lid = _port(match)
-        self._rated += port.speed is not None
+        self._speeds.add(port.speed)
+        self._commented += port.peer_description is not None
+        self._codes = max(self._codes, len(_ANY_CODE.findall(match["rest"])))
         if self._record.lid is None:
             self._record.lid = lid
         self._record.ports.setdefault(port.number, port)
@@ -163,37 +173,56 @@ class _Reader:
         guid = match["guid"].lower().rjust(16, "0")
         record = _Record(_KINDS[match["kind"].lower()], guid, match["description"])
         record.lid = _number(_LID.search(match["rest"]))
+        self._listed += "lmc" in match["rest"]
         record.device_id = match["device"]
         self._records.setdefault(guid, record)
         self._record = None
 
-    def finish(self, *, whole: bool) -> IbFabric:
+    def finish(self, *, cut: str, blank_at_end: bool) -> IbFabric:
+        """The fabric; ``cut`` is the line that the text breaks off in.
+
+        A blank line ends a record.
+        """
         if not self._records:
             raise TruncatedTopologyError("cut short: a title, and no node after it")
-        if self._announced or (not whole and self._ends_early()):
+        if self._announced or (cut and self._ends_early(cut)):
             raise TruncatedTopologyError(f"cut short: it ends with {quoted(self._last)}")
         nodes = [record.node() for record in self._records.values()]
+        if self._record is not None and not blank_at_end:
+            refuse_cut_record(nodes, self._record.node())
         named = [node for guid, node in self._peers.items() if guid not in self._records]
         return IbFabric(tuple(nodes + named))
 
-    def _ends_early(self) -> bool:
-        """Whether the last line, which has no end, lacks what its like have."""
-        line = self._last
+    def _ends_early(self, line: str) -> bool:
+        """Whether a line lacks what its like have."""
         if line.startswith("#"):
             return False
         if match := _PORT.match(line):
-            rate = _RATE.search(match["rest"])
-            return self._rated > 0 and not (rate and _is_speed(rate[2]))
-        if match := _HEADER.match(line):
-            comment = _HEADER_COMMENT.match(match["comment"] or "")
-            return self._commented > 0 and (
-                comment is None or ("port 0" in comment["rest"] and "lmc" not in comment["rest"])
-            )
-        if _LISTED.match(line):
-            return False
+            return self._lacks(match["rest"])
+        if match := _LISTED.match(line):
+            of_switch = _KINDS[match["kind"].lower()] is IbNodeKind.SWITCH
+            return of_switch and self._listed > 0 and not _LMC_AT_END.search(line)
         beginnings = ("[", *_KINDS, "vendid", "devid", "sysimgguid", "caguid", "switchguid")
         lower = line.lower()
         return any(lower.startswith(word) or word.startswith(lower) for word in beginnings)
+
+    def _lacks(self, rest: str) -> bool:
+        """Whether ``rest`` of a port's line has no rate, or no description, and others have."""
+        if not self._commented:
+            return False
+        comment = _PORT_COMMENT.search(rest)
+        # A net file of ibsim has neither keys nor rates.
+        if comment is None or (not self._keys and self._speeds == {None}):
+            return comment is None
+        rate = _RATE.search(comment["rest"])
+        if rate is None:
+            return len(_CODE.findall(comment["rest"])) < 2
+        codes = len(_ANY_CODE.findall(comment["rest"]))
+        return (
+            not _is_speed(rate[2])
+            or codes < self._codes
+            or (rate[2] == "FDR" and "FDR10" in self._speeds)
+        )
 
 
 def _port(match: re.Match[str]) -> tuple[IbPort, int | None]:

@@ -35,6 +35,8 @@ def _rows(text: str) -> Iterator[PortRow]:
     lines = text.split("\n")
     for number, line in enumerate(lines, start=1):
         row = _row(line.strip()) if len(line) <= _MAX_LINE_CHARS else None
+        if number == len(lines) and not _is_whole(line.strip(), row):
+            row = None
         if row is not None:
             yield row
         elif number == len(lines) and line.strip():
@@ -69,6 +71,13 @@ def _row(line: str) -> PortRow | None:
         width=int(width) if width else None,
         speed=speed if is_generation(speed) else None,
     )
+
+
+def _is_whole(line: str, row: PortRow | None) -> bool:
+    """Whether a line that no other follows has all that one of its kind has."""
+    if row is None or row.peer is None:
+        return row is not None and line.endswith("'") and line.count("'") > 1
+    return row.description is not None
 
 
 def _name(text: str) -> str | None:

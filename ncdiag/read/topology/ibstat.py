@@ -4,7 +4,7 @@ import re
 
 from ncdiag.model.topology import IbPorts, TruncatedTopologyError
 from ncdiag.read.topology.local_ports import LocalPort, ports_of
-from ncdiag.read.topology.text import integer
+from ncdiag.read.topology.text import integer, open_line
 
 # libibumad's node types; one port alone is headed with a colon (ibstat CA PORT).
 _ADAPTER = re.compile(r"(?:CA|iWARP RNIC|RNIC|Switch|Router):? '([^']{1,64})'")
@@ -20,6 +20,7 @@ _RECOGNISED = re.compile(
 )
 # A host has no adapter twice.
 RECORD = re.compile(r"^[ \t]*CA '([^'\n]{1,64})'", re.MULTILINE)
+_NODE_GUID = re.compile(r"^[ \t]*Node GUID:", re.MULTILINE)
 _FIELDS = {
     "state": "state",
     "physical state": "physical",
@@ -59,4 +60,7 @@ def read(text: str) -> IbPorts:
         raise TruncatedTopologyError(
             f"cut short: {len(ports) - begun} of the {stated} ports of {adapter}"
         )
-    return ports_of(ports, ended=text.endswith("\n"))
+    # Who leaves out lines of the ports leaves out this one of the adapter.
+    unfiltered = _NODE_GUID.search(text) is not None
+    needed = ("guid",) if unfiltered and ports and "link_layer" not in ports[-1].values else ()
+    return ports_of(ports, cut=open_line(text), needed=needed)

@@ -4,6 +4,7 @@ import re
 
 from ncdiag.model.topology import IbPorts
 from ncdiag.read.topology.local_ports import LocalPort, ports_of
+from ncdiag.read.topology.text import open_line
 
 _PORT = re.compile(r"Infiniband device '([^']{1,64})' port (\d{1,3}) status:", re.IGNORECASE)
 _KEY = re.compile(r"(state|phys state|rate|link_layer):[ \t]*(.*)")
@@ -31,4 +32,4 @@ def read(text: str) -> IbPorts:
             ports.append(LocalPort(match[1], int(match[2])))
         elif ports and (match := _KEY.fullmatch(line)):
             ports[-1].values[_FIELDS[match[1]]] = _NUMBER.sub("", match[2].strip(), count=1)
-    return ports_of(ports, ended=text.endswith("\n"))
+    return ports_of(ports, cut=open_line(text))

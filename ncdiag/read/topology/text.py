@@ -25,6 +25,9 @@ _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstandard", b"PK\x03\x
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
 _INTEGER = re.compile(r"\s*[+-]?(?:0[xX])?[0-9a-fA-F]+\s*")
+# What bash and its like show when they wait: [root@node7 ~]#, node7:~$, >.
+_PROMPT = re.compile(r"\[?[\w.-]+@[^\"'=\t]*[$#%>]|(?!NV#)[\w.:~/()-]*[$#%>]")
+_MAX_PROMPT_CHARS = 200
 _BUS_ID = re.compile(r"(?:([0-9a-f]{1,8}):)?([0-9a-f]{2}):([0-9a-f]{2}\.[0-9a-f])")
 
 
@@ -66,10 +69,11 @@ def _decode(data: bytes) -> str:
 def open_line(text: str) -> str:
     """Return the line that ``text`` breaks off in: its last, where no line feed ends it.
 
-    Empty where a line feed ends the text, or only blanks follow the last. Such a line may have
-    been longer, and what it says another thing.
+    Empty where a line feed ends the text, or only blanks or a shell's prompt follow the last. Such
+    a line may have been longer, and what it says another thing.
     """
-    return text.rpartition("\n")[2].strip()
+    line = text.rpartition("\n")[2].strip()
+    return "" if _PROMPT.fullmatch(line[-_MAX_PROMPT_CHARS:]) else line
 
 
 def quoted(text: str, limit: int = 60) -> str:
