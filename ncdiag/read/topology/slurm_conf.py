@@ -10,8 +10,9 @@ from ncdiag.model.topology import (
     SlurmTopology,
     TruncatedTopologyError,
 )
+from ncdiag.read.topology.slurm_end import refuse_cut_topology
 from ncdiag.read.topology.slurm_names import Names, is_open
-from ncdiag.read.topology.text import integer, quoted
+from ncdiag.read.topology.text import integer, open_line, quoted
 
 _WORDS = ("switchname", "blockname", "blocksizes")
 _RECOGNISED = re.compile(rf"^[ \t]*(?:{'|'.join(_WORDS)})[ \t]*=", re.MULTILINE | re.IGNORECASE)
@@ -44,18 +45,20 @@ def read(text: str) -> SlurmTopology:
     if len(text) > _MAX_CHARS:
         raise NotATopologyError(f"larger than {_MAX_CHARS >> 20} MiB: no topology.conf is")
     reader = _Reader()
-    ended = text.endswith("\n")
+    cut = open_line(text).partition("#")[0].strip() != ""
     lines = list(_logical_lines(text))
     for place, (number, line) in enumerate(lines, start=1):
         try:
-            reader.read(line, cut=place == len(lines) and not ended)
+            reader.read(line, cut=place == len(lines) and cut)
         except TruncatedTopologyError:
             if place == len(lines):
                 raise
             raise NotATopologyError(f"line {number}: an open bracket: {quoted(line)}") from None
         except NotATopologyError as error:
             raise NotATopologyError(f"line {number}: {error}") from None
-    return reader.finish()
+    topology = reader.finish()
+    refuse_cut_topology(topology, ended=text.endswith("\n"))
+    return topology
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -113,9 +116,12 @@ class _Reader:
         if is_open(line) or line.endswith((",", "=", '="')):
             return True
         named = "switchname" in values or "blockname" in values
-        if named:
-            return not any(values.get(key) for key in ("nodes", "switches"))
-        return "=" not in line and any(word.startswith(line.lower()) for word in _WORDS)
+        if not named:
+            return "=" not in line and any(word.startswith(line.lower()) for word in _WORDS)
+        # scontrol lists the switches of a higher level after the nodes below them.
+        needed = ("switches",) if values.get("level", "0") != "0" else ("nodes", "switches")
+        last = list(_SETTING.finditer(line))[-1]
+        return last.end() < len(line) or not any(values.get(key) for key in needed)
 
     def finish(self) -> SlurmTopology:
         if not self._switches or self._plugin is None:

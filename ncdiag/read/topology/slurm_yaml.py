@@ -11,6 +11,7 @@ from ncdiag.model.topology import (
     TruncatedTopologyError,
 )
 from ncdiag.read.topology.plain_yaml import PlainValue, parse
+from ncdiag.read.topology.slurm_end import refuse_cut_topology
 from ncdiag.read.topology.slurm_names import Names
 from ncdiag.read.topology.text import integer, quoted
 
@@ -19,6 +20,7 @@ _RECOGNISED = re.compile(
 )
 _BODY = re.compile(r"^[ \t-]*[\"']?(?:tree|block|flat|switches|blocks)[\"']?[ \t]*:", re.MULTILINE)
 _YES = {"true", "yes", "on"}
+_NO = {"false", "no", "off"}
 
 
 def recognises(text: str) -> bool:
@@ -41,10 +43,21 @@ def read(text: str) -> SlurmTopology:
         if any(str(one.get("flat", "")).lower() in _YES for one in named):
             raise NotATopologyError("a flat topology, which has neither switches nor blocks")
         raise TruncatedTopologyError("cut short: no switch and no block")
+    _refuse_cut(_list(document) or named, ended=text.endswith("\n"))
     default = (one for one in shaped if str(one.get("cluster_default", "")).lower() in _YES)
     shape = _shape(next(default, shaped[0]))
     assert shape is not None  # noqa: S101 - only such were kept
     return _topology(*shape)
+
+
+def _refuse_cut(listed: list[Any], *, ended: bool) -> None:
+    """Raise :class:`TruncatedTopologyError` where the last topology of a file is not whole."""
+    last = listed[-1]
+    shape = _shape(last) if isinstance(last, dict) else None
+    if shape is not None:
+        refuse_cut_topology(_topology(*shape), ended=ended)
+    elif not isinstance(last, dict) or str(last.get("flat", "")).lower() not in _YES | _NO:
+        raise TruncatedTopologyError(f"cut short: it ends with {quoted(str(last))}")
 
 
 def _shape(topology: Mapping[str, PlainValue]) -> tuple[str, list[Any], tuple[int, ...]] | None:
