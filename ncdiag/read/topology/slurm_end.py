@@ -21,9 +21,11 @@ def refuse_cut_topology(topology: SlurmTopology, *, ended: bool) -> None:
         raise _cut(f"before the switch {quoted(undefined[0])}")
     if ended:
         return
-    above = {name for switch in topology.switches[:-1] for name in switch.switches}
-    if undefined and last.name in above:
-        raise _cut(f"before the switch {quoted(undefined[0])}")
+    named = dict.fromkeys(name for one in topology.switches for name in one.switches)
+    # Where switches stand above those below them, the next lines are those of the next names.
+    following = list(named)[list(named).index(last.name) :] if last.name in named else []
+    if missing := [name for name in following if name in undefined]:
+        raise _cut(f"before the switch {quoted(missing[0])}")
     if last.switches and _is_half_of_one(last.switches[-1], topology.switches, undefined):
         raise _cut(f"with {quoted(last.switches[-1])}, which is no switch")
     if last.switches and len(_roots(topology.switches)) > 1:
