@@ -23,6 +23,7 @@ _CHUNK = 256 << 10
 _PIECE = 1 << 10
 _LEAST_PIECE = 16
 _PIECE_SHARE = 64
+_MAGIC_BYTES = 6
 
 
 class DamagedError(Exception):
@@ -122,9 +123,12 @@ class _Members:
     and of zeros, a piece makes thousands of times as many.
     """
 
-    def __init__(self, source: Source, make: Callable[[], _Decompressor]) -> None:
+    def __init__(
+        self, source: Source, make: Callable[[], _Decompressor], magics: tuple[bytes, ...]
+    ) -> None:
         self._source = source
         self._make = make
+        self._magics = magics
         self._member = make()
         self._begun = False
         self._chunk = b""
@@ -161,6 +165,10 @@ class _Members:
         self._fed += len(piece)
         return piece
 
+    def _begins(self, head: bytes) -> bool:
+        """Whether a member may begin so; of fewer bytes than a mark has, as far as they go."""
+        return any(head.startswith(magic[: len(head)]) for magic in self._magics)
+
     def _next_member(self) -> bool:
         """Begin what follows a member's end; padding with zeros is none."""
         self._at = max(self._at - len(self._member.unused_data), 0)
@@ -169,15 +177,23 @@ class _Members:
             if not piece:
                 return False
             self._at -= len(piece.lstrip(b"\0"))
+        if not self._begins(self._chunk[self._at : self._at + _MAGIC_BYTES]):
+            raise DamagedError("bytes that are not compressed follow the compressed data")
         self._member, self._begun = self._make(), False
         return True
 
 
+# RFC 1952; RFC 8878, with the frames that say nothing; the .xz file format; bzip2.
+_GZIP = (b"\x1f\x8b\x08",)
+_ZSTANDARD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + n, 0x2A, 0x4D, 0x18]) for n in range(16)))
+_XZ = (b"\xfd7zXZ\x00",)
+_BZIP2 = (b"BZh",)
+
 _FORMATS: tuple[tuple[bytes, Callable[[Source], Inflated]], ...] = (
-    (b"\x1f\x8b\x08", lambda source: _Members(source, _gzip)),
-    (b"\x28\xb5\x2f\xfd", lambda source: _Members(source, _Zstandard)),
-    (b"\xfd7zXZ\x00", lambda source: _Members(source, _xz)),
-    (b"BZh", lambda source: _Members(source, bz2.BZ2Decompressor)),
+    (_GZIP[0], lambda source: _Members(source, _gzip, _GZIP)),
+    (_ZSTANDARD[0], lambda source: _Members(source, _Zstandard, _ZSTANDARD)),
+    (_XZ[0], lambda source: _Members(source, _xz, _XZ)),
+    (_BZIP2[0], lambda source: _Members(source, bz2.BZ2Decompressor, _BZIP2)),
 )
 
 

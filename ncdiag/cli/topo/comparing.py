@@ -88,7 +88,7 @@ class _Reader:
     def __init__(self, messages: Console) -> None:
         self.first: tuple[str, TopologyKind] | None = None
         self.failed = 0
-        self._error: NcdiagError | None = None
+        self._errors: list[NcdiagError] = []
         self._messages = messages
 
     def dumps(self, several: Sequence[Named]) -> Iterator[tuple[str, Topology]]:
@@ -116,9 +116,12 @@ class _Reader:
                 self._fail(UsageError(f"{visible(one.path)}: not PCIe links"))
 
     def finish(self, *, anything: bool) -> None:
-        """Say how many more failed; raises the first error where nothing could be read."""
-        if not anything and self._error:
-            raise self._error
+        """Say what could not be read; raises the first error where nothing could."""
+        if not anything and self._errors:
+            more = f" (and {self.failed - 1:,} more cannot be read)" if self.failed > 1 else ""
+            raise type(self._errors[0])(f"{self._errors[0]}{more}")
+        for error in self._errors:
+            self._messages.print(f"ncdiag: {visible(str(error))}", soft_wrap=True)
         if self.failed > _MOST_TOLD:
             self._messages.print(f"ncdiag: {self.failed - _MOST_TOLD:,} more cannot be read")
 
@@ -133,9 +136,8 @@ class _Reader:
 
     def _fail(self, error: NcdiagError) -> None:
         self.failed += 1
-        self._error = self._error or error
         if self.failed <= _MOST_TOLD:
-            self._messages.print(f"ncdiag: {visible(str(error))}", soft_wrap=True)
+            self._errors.append(error)
 
 
 def _a(kind: TopologyKind) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ncdiag.model.topology import Topology
 
 STDIN = "-"
+_EMPTY = '""'
 # What ``ncdiag topo capture`` writes of its own doing.
 MANIFEST = "capture.json"
 # Ten times what ibnetdiscover prints of 10,000 hosts with eight adapters each; whatever is read is
@@ -105,7 +106,7 @@ def read_bytes(path: str) -> bytes:
     try:
         if path == STDIN:
             return _all(_Descriptor(sys.stdin.fileno()), path)
-        if Path(path).is_dir():
+        if path and Path(path).is_dir():
             raise UsageError(
                 f"{visible(path)} is a folder; name a dump, or use ncdiag topo diff to compare "
                 "what is in it"
@@ -116,7 +117,8 @@ def read_bytes(path: str) -> bytes:
         finally:
             os.close(number)
     except FileNotFoundError:
-        raise UsageError(f"{visible(path)}: no such file") from None
+        why = "a link to no file" if Path(path).is_symlink() else "no such file"
+        raise UsageError(f"{visible(path) or _EMPTY}: {why}") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"{visible(path)}: {why}") from None
@@ -158,12 +160,13 @@ def _all(raw: "Inflated", path: str) -> bytes:
 def files(paths: Sequence[str]) -> list[str]:
     """The files below ``paths``: those in a folder sorted, hidden ones and folders left out.
 
-    Raises :class:`UsageError` for what is not there, and for a folder without a file.
+    A link to nothing is among them, so that it is told as one that cannot be read. Raises
+    :class:`UsageError` for what is not there, and for a folder without a file, or with a pipe.
     """
     found = []
     for path in paths:
         if path != STDIN and not os.path.lexists(path):
-            raise UsageError(f"{visible(path)}: no such file or folder")
+            raise UsageError(f"{visible(path) or _EMPTY}: no such file or folder")
         if path == STDIN or not Path(path).is_dir():
             found.append(path)
             continue
@@ -175,13 +178,17 @@ def files(paths: Sequence[str]) -> list[str]:
 
 
 def _inside(folder: str) -> list[str]:
+    names = []
     try:
         with os.scandir(folder) as entries:
-            names = [
-                one.path
-                for one in entries
-                if not one.name.startswith(".") and one.name != MANIFEST and one.is_file()
-            ]
+            for one in entries:
+                if one.name.startswith(".") or one.name == MANIFEST or one.is_dir():
+                    continue
+                if not (one.is_file() or one.is_symlink()):
+                    raise UsageError(
+                        f"{visible(one.path)}: a pipe or device among files; name the dumps instead"
+                    )
+                names.append(one.path)
     except OSError as error:
-        raise UsageError(f"{visible(folder)}: {error.strerror}") from None
+        raise UsageError(f"{visible(error.filename or folder)}: {error.strerror}") from None
     return sorted(names)

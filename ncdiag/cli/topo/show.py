@@ -122,6 +122,8 @@ def _check_outputs(pictures: list[Path], read: str | None, *, force: bool) -> No
         raise UsageError(f"{visible(str(pictures[0]))} cannot hold both pictures; name two files")
     for one in pictures:
         called = visible(str(one))
+        if str(one) in ("", ".", "-"):
+            raise UsageError("a picture goes to a file; name one, such as --svg topology.svg")
         if one.is_dir():
             raise UsageError(f"{called} is a folder; name a file to write")
         if read and read != "-" and os.path.realpath(one) == os.path.realpath(read):
