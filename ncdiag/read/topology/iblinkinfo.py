@@ -79,9 +79,9 @@ def _rows(text: str) -> Iterator[PortRow]:
     cut = open_line(text)
     for place, raw in enumerate(lines, start=1):
         line = raw.strip() if len(raw) <= _MAX_LINE_CHARS else ""
-        last = place == len(lines)
+        last = place == len(lines) and cut != ""
         row = _row(line, block, on_lines)
-        if last and cut and not line.endswith(")"):
+        if last and not line.endswith(")"):
             row = None
         if row is not None:
             if block is not None:
@@ -90,7 +90,7 @@ def _rows(text: str) -> Iterator[PortRow]:
         elif line.endswith(":") and (match := _HEADER.fullmatch(line)) is not None:
             guid = match[2].lower().rjust(16, "0") if match[2] else None
             block = _Block(guid or place, _KINDS[match[1].lower()], guid, match[3].strip())
-        elif last and line:
+        elif last:
             raise TruncatedTopologyError(f"cut short: it ends with {quoted(line)}")
     if block is not None and not block.rows:
         raise TruncatedTopologyError(f"cut short: no port after {quoted(block.description)}")

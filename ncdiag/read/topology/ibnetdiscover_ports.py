@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ncdiag.model.topology import IbFabric, IbNodeKind, TruncatedTopologyError
 from ncdiag.read.topology.ib_port_rows import PeerRow, PortRow, adapter_key, fabric_of
 from ncdiag.read.topology.ib_rates import is_generation
-from ncdiag.read.topology.text import quoted
+from ncdiag.read.topology.text import open_line, quoted
 
 _KINDS = {"CA": IbNodeKind.CA, "SW": IbNodeKind.SWITCH, "RT": IbNodeKind.ROUTER}
 _NEAR = r"(CA|SW|RT|\?\?)[ \t]+(\d{1,9})[ \t]+(\d{1,9})[ \t]+0x([0-9a-fA-F]{1,16})"
@@ -32,14 +32,15 @@ def read(text: str) -> IbFabric:
 
 
 def _rows(text: str) -> Iterator[PortRow]:
-    lines = text.split("\n")
+    lines, cut = text.split("\n"), open_line(text)
     for number, line in enumerate(lines, start=1):
         row = _row(line.strip()) if len(line) <= _MAX_LINE_CHARS else None
-        if number == len(lines) and not _is_whole(line.strip(), row):
+        last = number == len(lines) and cut != ""
+        if last and not _is_whole(line.strip(), row):
             row = None
         if row is not None:
             yield row
-        elif number == len(lines) and line.strip():
+        elif last:
             raise TruncatedTopologyError(f"cut short: it ends with {quoted(line)}")
 
 
