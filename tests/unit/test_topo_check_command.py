@@ -1,6 +1,7 @@
 """``ncdiag topo check`` and ``ncdiag topo diff`` as commands: text, JSON, exit codes."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -180,6 +181,7 @@ def test_a_fleet_that_is_alike_is_ok(folder: Path, capfd: Capture) -> None:
             "fleet/gpu01.xml holds an NCCL topology and ports.txt",
         ),
         (["cut.xml", "text"], 3, "cut.xml: cut short"),
+        (["none", "none2", "none3"], 2, "ncdiag: none: empty (and 2 more cannot be read)\n"),
     ],
 )
 def test_what_cannot_be_compared_is_an_error(
@@ -190,10 +192,34 @@ def test_what_cannot_be_compared_is_an_error(
     (folder / "ports.txt").write_text(PORTS.format(400))
     (folder / "cut.xml").write_bytes(HEALTHY.read_bytes()[:700])
     (folder / "text").write_text("hello\n")
+    for name in ("none", "none2", "none3"):
+        (folder / name).touch()
     assert main.run(["topo", "diff", *arguments]) == code
     out, err = capfd.readouterr()
     assert out == ""
     assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_link_to_nothing_in_a_folder_is_a_dump_that_cannot_be_read(
+    folder: Path, capfd: Capture
+) -> None:
+    below = fleet(folder, odd=0)
+    (below / "self").symlink_to(".")
+    (below / "gpu07.xml").symlink_to("/nowhere/gpu07.xml")
+    for command in ("diff", "check"):
+        assert main.run(["topo", command, str(below)]) == ExitCode.UNDECIDED
+        out, err = capfd.readouterr()
+        assert err == f"ncdiag: {below}/gpu07.xml: a link to no file\n"
+        assert out.startswith("UNDECIDED")
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(folder: Path, capfd: Capture) -> None:
+    below = fleet(folder, odd=0)
+    os.mkfifo(below / "pipe.xml")
+    for command in ("diff", "check"):
+        assert main.run(["topo", command, str(below)]) == ExitCode.USAGE
+        assert f"{below}/pipe.xml: a pipe or device" in capfd.readouterr().err
 
 
 def test_a_folder_of_a_capture_is_compared_kind_by_kind(folder: Path, capfd: Capture) -> None:

@@ -267,6 +267,7 @@ def bad_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("text").write_text("hello\n")
     Path("empty").write_bytes(b"")
     Path("damaged.gz").write_bytes(gzip.compress(HEALTHY.read_bytes())[:-30])
+    Path("trailed.gz").write_bytes(gzip.compress(HEALTHY.read_bytes()) + b"\0\0more")
     Path("cut.xml").write_bytes(HEALTHY.read_bytes()[:900])
     Path("graph.xml").write_text('<graphs version="1"><graph id="0" nchannels="0"/></graphs>')
 
@@ -281,12 +282,16 @@ def bad_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["text"], 2, "text: no topology dump that is known"),
         (["empty"], 2, "empty: empty"),
         (["damaged.gz"], 3, "damaged.gz: the compressed data ends too early"),
+        (["trailed.gz"], 3, "trailed.gz: bytes that are not compressed follow the compressed data"),
+        ([""], 2, '"": no such file'),
         (["cut.xml"], 3, "cut.xml: cut short"),
         (["graph.xml", "--matrix"], 2, "--matrix needs paths of GPUs, and this is: NCCL graphs"),
         (["graph.xml", "--nccl"], 2, "--nccl needs an NCCL topology, and this is: NCCL graphs"),
         (["graph.xml", "--svg", "x.svg"], 2, "there is no picture of NCCL graphs"),
         (["graph.xml", "--svg", "empty"], 2, "empty is already there; name another file"),
         (["graph.xml", "--png", "graph.xml", "--force"], 2, "graph.xml is the dump to read"),
+        (["graph.xml", "--svg", "-"], 2, "a picture goes to a file; name one"),
+        (["graph.xml", "--png", ""], 2, "a picture goes to a file; name one"),
         (["graph.xml", "--png", "a", "--svg", "a"], 2, "a cannot hold both pictures"),
         (["graph.xml", "--live", "iblinkinfo"], 2, "name one dump, - for standard input"),
         (["--live", "mlxlink"], 2, "invalid value for '--live'"),
