@@ -1,7 +1,7 @@
 """The catalogue of known machines, by name: what ``--hardware`` takes."""
 
 import difflib
-from collections.abc import Iterable
+import re
 
 from ncdiag.expect.gpus import GPUS
 from ncdiag.expect.machine import HostPath, LinkLayer, Machine, Rail
@@ -21,6 +21,8 @@ _CX6 = "NVIDIA ConnectX-6 manual: 200 Gbit/s, PCIe gen4 x16"
 _CX7 = "NVIDIA ConnectX-7 manual: 400 Gbit/s, PCIe gen5 x16"
 _CX8 = "NVIDIA ConnectX-8 manual: 800 Gbit/s, PCIe gen6 x16"
 _MAX_NEAR_NAMES = 3
+_MAX_NAME_CHARS = 80
+_WORD = re.compile(r"[a-z0-9]+")
 
 
 def _machine(
@@ -213,18 +215,29 @@ def find_machine(name: str) -> Machine:
     found = MACHINES.get(key)
     if found is not None:
         return found
-    near = _near(key, MACHINES)
+    near = _near(key[:_MAX_NAME_CHARS])
     hint = f"did you mean {', '.join(near)}? " if near else ""
     raise UsageError(
-        f"no machine {visible(name[:80])!r} in the catalogue; {hint}"
+        f"no machine {visible(name[:_MAX_NAME_CHARS])!r} in the catalogue; {hint}"
         "ncdiag expect hardware lists all, and --topo takes a dump of any other"
     )
 
 
-def _near(key: str, names: Iterable[str]) -> list[str]:
-    """Names that begin alike, else those of similar spelling."""
-    every = list(names)
-    parts = key.split("-")
-    starting = [one for one in every if one.startswith(parts[0]) or parts[0] in one.split("-")]
-    close = difflib.get_close_matches(key, starting or every, _MAX_NEAR_NAMES, cutoff=0.4)
-    return close or (starting[:_MAX_NEAR_NAMES] if len(parts[0]) > 1 else [])
+def _near(key: str) -> list[str]:
+    """Names that share a word with it, as of GPU or board, else those of similar spelling."""
+    words = {word for word in key.split("-") if len(word) > 1}
+    ranks = {name: _likeness(key, words, machine) for name, machine in MACHINES.items()}
+    alike = [name for name, (shared, _, _) in ranks.items() if shared]
+    if not alike:
+        return difflib.get_close_matches(key, MACHINES, _MAX_NEAR_NAMES, cutoff=0.4)
+    return sorted(alike, key=ranks.__getitem__, reverse=True)[:_MAX_NEAR_NAMES]
+
+
+def _likeness(key: str, words: set[str], machine: Machine) -> tuple[int, bool, float]:
+    """Words shared, whole ones twice; whether the name begins with one; how alike the rest is."""
+    parts = machine.name.split("-")
+    own = {*parts, *_WORD.findall(machine.sources["gpus"].lower())}
+    shared = sum(2 if word in own else any(one.startswith(word) for one in own) for word in words)
+    begins = any(parts[0].startswith(word) for word in words)
+    beginning = machine.name[: len(key)]
+    return shared, begins, difflib.SequenceMatcher(None, key, beginning).ratio()

@@ -125,6 +125,24 @@ def test_an_unknown_name_is_answered_with_near_ones(name: str, near: str) -> Non
         find_machine(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("H100", "h100-8x400g"),
+        ("dgx-h100", "h100-8x400g"),
+        ("DGX_A100", "a100-8x200g"),
+        ("hgx-b200", "b200-8x400g-roce"),
+        ("b200", "b200-8x400g"),
+        ("h100-8x40g", "h100-8x400g"),
+        ("nd-h200", "azure-nd-h200-v5"),
+        ("dgx-1", "v100-4x100g"),
+    ],
+)
+def test_the_nearest_name_stands_first(name: str, first: str) -> None:
+    with pytest.raises(UsageError, match=rf"did you mean {first}[,?]"):
+        find_machine(name)
+
+
 @pytest.mark.parametrize("name", ["", "zzzz", "\x1b[31m" + "x" * 500, "-"])
 def test_a_name_like_no_other_is_one_clear_line(name: str) -> None:
     with pytest.raises(UsageError, match="in the catalogue") as caught:
