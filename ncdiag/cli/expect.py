@@ -2,9 +2,11 @@
 
 import os
 import sys
+from collections.abc import Callable
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -51,6 +53,30 @@ class AlgorithmChoice(StrEnum):
         return Algorithm.SHARP if self is AlgorithmChoice.COLLNET else Algorithm(self.value)
 
 
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def _choice_of(kind: type[Choice]) -> Callable[[str], Choice]:
+    """A parser for typer that takes a name in any case, with any of ``_``, ``-`` or nothing."""
+    by_name = {_plain(one): one for one in kind}
+
+    def parser(text: str) -> Choice:
+        plain = _plain(text[:80])
+        if plain in by_name:
+            return by_name[plain]
+        near = get_close_matches(plain, by_name, n=1)
+        hint = f"did you mean {by_name[near[0]]}? " if near else ""
+        raise typer.BadParameter(
+            f"there is no {visible(text[:80])!r}; {hint}choose from {', '.join(kind)}"
+        )
+
+    return parser
+
+
+def _plain(text: str) -> str:
+    return text.strip().lower().replace("_", "").replace("-", "")
+
+
 Hardware = Annotated[
     str | None,
     typer.Option(
@@ -58,6 +84,14 @@ Hardware = Annotated[
         metavar="NAME",
         rich_help_panel=_MACHINE,
         help="A machine of the catalogue; ncdiag expect hardware lists them.",
+    ),
+]
+Operation = Annotated[
+    Collective,
+    typer.Argument(
+        metavar="NAME",
+        parser=_choice_of(Collective),
+        help="The operation.",
     ),
 ]
 Topo = Annotated[
@@ -97,8 +131,11 @@ Algo = Annotated[
     AlgorithmChoice,
     typer.Option(
         "--algo",
+        metavar="NAME",
+        parser=_choice_of(AlgorithmChoice),
         rich_help_panel=_WHAT_IF,
-        help="The algorithm, as NCCL_ALGO would force it; auto is the best NCCL would weigh.",
+        help="The algorithm, as NCCL_ALGO would force it: "
+        f"{', '.join(AlgorithmChoice)}; auto is the best NCCL would weigh.",
     ),
 ]
 NoGdr = Annotated[
@@ -166,7 +203,7 @@ Name = Annotated[
 
 @app.command()
 def collective(
-    name: Annotated[Collective, typer.Argument(help="The operation.")],
+    name: Operation,
     *,
     topo: Topo = None,
     hardware: Hardware = None,

@@ -136,6 +136,36 @@ def test_a_picture_of_the_curve(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert run(capsys, *options, "--force")[0] == 0
 
 
+@pytest.mark.parametrize("name", ["allreduce", "all-reduce", "AllReduce", "ALL_REDUCE"])
+@pytest.mark.parametrize("algorithm", ["RING", "Ring", "ring"])
+def test_names_are_taken_as_others_write_them(
+    capsys: pytest.CaptureFixture[str], name: str, algorithm: str
+) -> None:
+    found = as_json(capsys, "collective", name, "--hardware", "h100-8x400g", "--algo", algorithm)
+    assert (found["collective"], found["algorithm"]) == ("all_reduce", "ring")
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm", "hint"),
+    [
+        ("reduce_sctter", "ring", "did you mean reduce_scatter?"),
+        ("all_reduce", "nvls_tre", "did you mean nvlstree?"),
+        ("zzz", "ring", "choose from all_reduce, all_gather"),
+        ("all_reduce", "zzz", "choose from auto, ring"),
+        ("\x1b[31m" + "x" * 500, "ring", "choose from all_reduce"),
+    ],
+)
+def test_another_name_is_answered_with_the_nearest_in_plain_words(
+    capsys: pytest.CaptureFixture[str], name: str, algorithm: str, hint: str
+) -> None:
+    options = ("--hardware", "h100-8x400g", "--algo", algorithm)
+    code, out, err = run(capsys, "collective", name, *options)
+    assert (code, out) == (2, "")
+    assert hint in err
+    assert "Value error" not in err
+    assert "\x1b" not in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
