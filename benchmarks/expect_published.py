@@ -3,10 +3,10 @@
 python benchmarks/expect_published.py
 
 Exits with 1 when the median error is above 8 %, or one of the measured rows is off by more than
-15 %. More tables follow, which count for nothing: runs of two and more hosts, of whole racks and of
+15 %. More tables follow, which do not count: runs of two and more hosts, of whole racks and of
 other makers; marks that others pass or fail by; curves over sizes. There the network of that day
-and the choice of algorithm matter. What is off by more than 15 % is marked, and stands in
-docs/expect.md.
+and the choice of algorithm matter. What is off by more than 15 % is marked with "!", is counted up
+at the end, and stands in docs/expect.md.
 """
 
 import statistics
@@ -291,8 +291,8 @@ MARKS: Sequence[tuple[str, float, Callable[[], float], str]] = (
 )
 
 # Bus bandwidth over size. A100: one process for all 8 GPUs, an older NCCL.
-CURVES: dict[tuple[str, int, str], dict[int, float]] = {
-    ("h200-8x400g", 1, "nccl-tests, 8 H200"): {
+CURVES: dict[tuple[str, int, str, str], dict[int, float]] = {
+    ("h200-8x400g", 1, "8 H200", STAS): {
         2**15: 3.20,
         2**18: 24.63,
         2**20: 72.45,
@@ -304,7 +304,7 @@ CURVES: dict[tuple[str, int, str], dict[int, float]] = {
         2**32: 473.10,
         2**34: 480.70,
     },
-    ("a100-8x200g", 1, "nccl-tests, 8 A100"): {
+    ("a100-8x200g", 1, "8 A100", STAS): {
         2**22: 72.33,
         2**24: 106.16,
         2**26: 171.54,
@@ -313,14 +313,14 @@ CURVES: dict[tuple[str, int, str], dict[int, float]] = {
         2**32: 233.88,
         2**34: 234.89,
     },
-    ("gb200-nvl72", 18, "nccl-tests, 72 GB200"): {
+    ("gb200-nvl72", 18, "72 GB200", "coreweave nccl-tests#43"): {
         2**29: 586.06,
         2**30: 681.17,
         2**31: 757.78,
         2**32: 839.16,
         2**33: 834.57,
     },
-    ("b200-8x400g", 4, "all_reduce_bench, 4 x 8 B200"): {
+    ("b200-8x400g", 4, "4 x 8 B200", STAS): {
         2**22: 31.63,
         2**24: 71.80,
         2**26: 197.77,
@@ -333,39 +333,63 @@ CURVES: dict[tuple[str, int, str], dict[int, float]] = {
 
 
 def main() -> int:
-    worst = table("Measured, and counted", MEASURED)
-    errors = [abs(row.error) for row in MEASURED]
-    median = statistics.median(errors)
-    print(f"{len(errors)} rows: median error {median:.1%}, worst {worst:.1%}\n")
+    counted = [abs(row.error) for row in MEASURED]
+    median, worst = statistics.median(counted), max(counted)
+    table("Measured, and counted", MEASURED)
+    print(f"{len(counted)} rows: median error {median:.1%}, worst {worst:.1%}\n")
     table("Elsewhere, not counted", ELSEWHERE)
     print()
     marks()
-    curves()
+    points = curve_points()
+    table("Curves of all_reduce busbw, not counted", points)
+    beside = [*ELSEWHERE, *points]
+    off = sum(is_off(row) for row in beside)
     bounds = f"median at most {MEDIAN_BOUND:.0%}, none above {WORST_BOUND:.0%}"
     holds = median <= MEDIAN_BOUND and worst <= WORST_BOUND
-    print(f"\nbounds: {bounds}: {'held' if holds else 'NOT HELD'}")
+    print(
+        f"\nbounds on the {len(counted)} rows counted: {bounds}: {'held' if holds else 'NOT HELD'}"
+    )
+    print(
+        f"beside them, not counted: {len(beside)} rows, {off} of them above {WORST_BOUND:.0%} (!)"
+    )
     return 0 if holds else 1
 
 
-def table(title: str, rows: Sequence[Row]) -> float:
+def is_off(row: Row) -> bool:
+    """Whether the row stands in docs/expect.md as one that the model does not meet."""
+    return abs(row.error) > WORST_BOUND
+
+
+def table(title: str, rows: Sequence[Row]) -> None:
     print(f"{title:<44} {'measured':>9} {'expected':>9} {'error':>7}  source")
     for row in rows:
         print(
             f"{row.what:<44} {row.middle:>9.1f} {row.expected():>9.1f} {row.error:>+7.1%}"
-            f"{_flag(row.error)} {row.source}"
+            f"{'!' if is_off(row) else ' '} {row.source}"
         )
-    return max(abs(row.error) for row in rows)
 
 
-def curves() -> None:
-    print(f"{'Curves of all_reduce busbw, GB/s':<44} {'measured':>9} {'expected':>9} {'error':>7}")
-    for (hardware, nodes, what), points in CURVES.items():
+def at_size(hardware: str, nodes: int, size_bytes: int) -> Callable[[], float]:
+    def expected() -> float:
         found = expect_collective(find_machine(hardware), Collective.ALL_REDUCE, nodes)
-        for size, measured in points.items():
-            expected = found.at(size).busbw_gb_per_s
-            name = f"{what}, {size >> 10:,} KiB"
-            error = expected / measured - 1
-            print(f"{name:<44} {measured:>9.1f} {expected:>9.1f} {error:>+7.1%}{_flag(error)}")
+        return found.at(size_bytes).busbw_gb_per_s
+
+    return expected
+
+
+def curve_points() -> list[Row]:
+    """A row for each point of the curves."""
+    return [
+        Row(
+            f"{what}, {size >> 10:,} KiB",
+            (measured,),
+            "GB/s",
+            at_size(hardware, nodes, size),
+            source,
+        )
+        for (hardware, nodes, what, source), points in CURVES.items()
+        for size, measured in points.items()
+    ]
 
 
 def marks() -> None:
@@ -376,10 +400,6 @@ def marks() -> None:
         share = mark / expected()
         print(f"{what:<44} {mark:>9.1f} {expected():>9.1f} {share:>7.1%}  {whose}")
     print()
-
-
-def _flag(error: float) -> str:
-    return "!" if abs(error) > WORST_BOUND else " "
 
 
 if __name__ == "__main__":
