@@ -321,3 +321,32 @@ def test_hosts_of_two_models_are_called_so(folder: Path, capfd: Capture) -> None
     assert main.run(["topo", "diff", "."]) == ExitCode.DONE
     head = capfd.readouterr().out.splitlines()[0]
     assert head == "OK  6 hosts: 2 server models, 3 hosts each; nobody stands out"
+
+
+@pytest.mark.parametrize("alike", [1, 2, 3])
+def test_without_a_majority_it_is_undecided(alike: int, folder: Path, capfd: Capture) -> None:
+    for number in range(alike):
+        shutil.copy(HEALTHY, folder / f"good{number}.xml")
+        shutil.copy(FAULTY, folder / f"other{number}.xml")
+    assert main.run(["topo", "diff", "."]) == ExitCode.UNDECIDED
+    head = capfd.readouterr().out.splitlines()[0]
+    hosts = f"{alike * 2} hosts"
+    assert head == f"UNDECIDED  {hosts}: they differ, and no majority says which are wrong"
+    assert main.run(["topo", "diff", ".", "--format", "json"]) == ExitCode.UNDECIDED
+    assert json.loads(capfd.readouterr().out)["undecided"] is True
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, 1), (2, 2), (5, 2)])
+def test_too_few_hosts_of_a_model_are_undecided(
+    one: int, other: int, folder: Path, capfd: Capture
+) -> None:
+    text = HEALTHY.read_text()
+    second = text.replace('busid="0000:', 'busid="0001:').replace('"0000:', '"0001:')
+    second = second.replace('sm="90"', 'sm="100"')
+    for number in range(one):
+        (folder / f"a{number}.xml").write_text(text)
+    for number in range(other):
+        (folder / f"b{number}.xml").write_text(second)
+    assert main.run(["topo", "diff", "."]) == ExitCode.UNDECIDED
+    head = capfd.readouterr().out.splitlines()[0]
+    assert head.startswith(f"UNDECIDED  {one + other} hosts: 2 server models, ")

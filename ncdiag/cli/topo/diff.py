@@ -28,7 +28,8 @@ def diff(
     """Compare the dumps of a fleet, and name the hosts that differ from most.
 
     Numbers that are every host's own (GUIDs, host hashes, ranks) are set aside. The exit code is
-    1 when a host differs, and 3 when one could not be read.
+    1 when a host differs, and 3 when hosts differ and no majority says which are wrong, or a dump
+    could not be read.
     """
     if not paths:
         raise UsageError("nothing to compare; name a folder of dumps, or several dumps")

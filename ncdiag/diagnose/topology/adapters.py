@@ -109,7 +109,7 @@ def _implausible(machine: Machine) -> Iterator[TopologyFinding]:
         yield (degraded if few else info)(
             "nic_speed_implausible",
             machine.adapter_where(adapter),
-            f"{machine.adapter_label(adapter)} states {speed:,g} Gb/s, which no port has; "
+            f"{machine.adapter_label(adapter)} states {speed:,g} Gbit/s, which no port has; "
             f"{len(ports) - len(wrong)} of the {len(ports)} ports state a speed that can be, and "
             "no sum can use this one",
         )
@@ -126,7 +126,7 @@ def _unstated(machine: Machine) -> Iterator[TopologyFinding]:
             "nic_speed_implausible",
             machine.adapter_where(port),
             f"{machine.adapter_label(port)} states no number as its speed, for which NCCL takes "
-            f"{ADAPTER_DEFAULT_GBIT_PER_S:g} Gb/s; {result.agree} of the {result.total} ports "
+            f"{ADAPTER_DEFAULT_GBIT_PER_S:g} Gbit/s; {result.agree} of the {result.total} ports "
             "state theirs",
         )
 
@@ -151,8 +151,8 @@ def _mixed(machine: Machine) -> Iterator[TopologyFinding]:
     purpose = _Purposes(machine, rails, [adapter for adapter, _ in result.odd])
     for adapter, speed in result.odd:
         text = (
-            f"{machine.adapter_label(adapter)} is at {speed:g} Gb/s; {result.agree} of the "
-            f"{result.total} fabric ports are at {result.usual:g} Gb/s"
+            f"{machine.adapter_label(adapter)} is at {speed:g} Gbit/s; {result.agree} of the "
+            f"{result.total} fabric ports are at {result.usual:g} Gbit/s"
         )
         reason = purpose.of(adapter)
         if reason:
@@ -169,7 +169,7 @@ def _differing(
     groups: Mapping[float, tuple[Adapter, ...]],
 ) -> TopologyFinding:
     slowest = min(ports, key=lambda pair: pair[1])[0]
-    told = sides(groups, lambda speed: f"{speed:g} Gb/s", machine.adapter_label)
+    told = sides(groups, lambda speed: f"{speed:g} Gbit/s", machine.adapter_label)
     return info(
         "nic_speed_mixed",
         machine.adapter_where(slowest),

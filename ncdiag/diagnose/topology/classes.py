@@ -152,7 +152,7 @@ CLASSES: tuple[FindingClass, ...] = (
         Area.ADAPTERS,
         _DEGRADED_OR_INFO,
         "a port states a speed that no port has",
-        "do not use the figure; state the speed in Mb/s in the file",
+        "do not use the figure; state the speed in Mbit/s in the file",
     ),
     FindingClass(
         "gdr_unavailable",

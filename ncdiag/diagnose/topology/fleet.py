@@ -52,6 +52,8 @@ class FleetDiff:
     """A fleet by groups, the largest first, and a finding for each host that is odd.
 
     ``models`` is how many hosts there are of each model of server, as far as bus numbers tell.
+    ``undecided`` is set where hosts differ in what matters and no majority says which are wrong,
+    or where there are too few hosts of a model to be compared with each other.
     """
 
     hosts: int
@@ -59,6 +61,7 @@ class FleetDiff:
     findings: tuple[TopologyFinding, ...]
     models: tuple[int, ...] = ()
     amd: bool = False
+    undecided: bool = False
 
 
 def compare(dumps: Iterable[tuple[str, Topology]]) -> FleetDiff:
@@ -72,11 +75,13 @@ def compare(dumps: Iterable[tuple[str, Topology]]) -> FleetDiff:
     families = by_model(groups)
     findings: list[TopologyFinding] = []
     told: dict[tuple[str, ...], list[str]] = {}
+    undecided = False
     for family in families:
         agreed = agree(family)
         model = _Model(family, families[0], total) if family is not families[0] else None
         if model is not None:
             findings.extend(model.finding())
+            undecided |= model.is_too_small
         for group in family:
             found = list(differences(group.facts(), agreed))
             findings.extend(_findings(group, found, agreed.hosts))
@@ -86,12 +91,14 @@ def compare(dumps: Iterable[tuple[str, Topology]]) -> FleetDiff:
         if agreed.unclear:
             findings.append(info(DIFFERS, FLEET, _unclear(family, agreed)))
             _tell_against_the_largest(family, told)
+            undecided |= agreed.is_unclear_in_what_matters
     return FleetDiff(
         hosts=total,
         groups=tuple(FleetGroup(g.hosts, len(g.hosts), tuple(told[g.hosts])) for g in groups),
         findings=tuple(sorted(findings, key=lambda f: (_WORST_FIRST.index(f.severity), f.where))),
         models=tuple(map(hosts_of, families)),
         amd=any(_is_amd(family[0]) for family in families),
+        undecided=undecided,
     )
 
 
@@ -142,6 +149,11 @@ class _Model:
             and hosts_of(family) < LEAST_ALIKE <= hosts_of(main)
             and is_same_hardware(self._mine, self._usual)
         )
+
+    @property
+    def is_too_small(self) -> bool:
+        """Whether these hosts are too few to agree on anything, and no others are like them."""
+        return hosts_of(self._family) < LEAST_ALIKE and not self._is_odd
 
     def finding(self) -> Iterator[TopologyFinding]:
         """Yield that there is another model, once."""

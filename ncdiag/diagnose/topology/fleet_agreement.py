@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ncdiag.diagnose.topology.fleet_facts import Item, Subject
+from ncdiag.diagnose.topology.fleet_facts import MINOR, Item, Subject
 from ncdiag.diagnose.topology.fleet_words import Difference, absent, extra, other, written
 from ncdiag.diagnose.topology.peers import ONE_ODD_OF
 from ncdiag.model.nodes import fold
@@ -38,6 +38,11 @@ class Agreement:
     facts: Facts
     weights: Mapping[tuple[Subject, str | None], int]
     unclear: tuple[tuple[Subject, str | None], ...]
+
+    @property
+    def is_unclear_in_what_matters(self) -> bool:
+        """Whether a host could have been accused of something, had there been a majority."""
+        return any(aspect not in MINOR for _, aspect in self.unclear)
 
 
 def agree(groups: Sequence[Alike]) -> Agreement:

@@ -25,7 +25,7 @@ _LESS: dict[str, tuple[str, str]] = {
     "lanes": ("pcie_downgraded_width", "x{:g}"),
     "NVLinks": ("nvlink_missing", "{:g} NVLinks"),
     "links": ("nvlink_missing", "{:g} links"),
-    "speed": ("nic_speed_mixed", "{:g} Gb/s"),
+    "speed": ("nic_speed_mixed", "{:g} Gbit/s"),
     "C2C": (DIFFERS, "{:g} GB/s over C2C"),
 }
 # Class of fewer lanes or a lower rate on what is no device.

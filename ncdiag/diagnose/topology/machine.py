@@ -11,7 +11,7 @@ PCI_BRIDGE = 0x0604
 NVSWITCH_CLASS = 0x068000
 # Base classes of GPUs: 03 display controller; AMD's Instinct write 12, processing accelerator.
 GPU_CLASSES = frozenset({0x03, 0x12})
-# Slower ports are for management: 40 Gb/s is the slowest port that carried collectives (QDR).
+# Slower ports are for management: 40 Gbit/s is the slowest port that carried collectives (QDR).
 LEAST_FABRIC_GBIT_PER_S = 40.0
 # Bus ids that no PCI domain has; topology files of virtual machines name invented switches so.
 _INVENTED = re.compile(r"f{4,}:")

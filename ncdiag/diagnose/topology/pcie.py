@@ -24,7 +24,7 @@ _GB_PER_S_A_LANE = {
     32.0: 3.938,
     64.0: 7.563,
 }
-# A bridge is narrow below this share of what the device needs: 400 Gb/s ports ask for 50 GB/s.
+# A bridge is narrow below this share of what the device needs: 400 Gbit/s ports ask for 50 GB/s.
 _ENOUGH = 0.9
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ncdiag.diagnose.topology.classes import BY_NAME
-from ncdiag.diagnose.topology.fleet import FLEET, FleetDiff
+from ncdiag.diagnose.topology.fleet import FleetDiff
 from ncdiag.model.errors import ExitCode
 from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
@@ -51,6 +51,11 @@ class Comparison:
         return tuple(found)
 
     @property
+    def undecided(self) -> bool:
+        """Whether hosts differ and nobody can tell which of them are wrong."""
+        return any(diff.undecided for _, diff in self.diffs)
+
+    @property
     def hosts(self) -> set[str]:
         """All hosts of which there is a dump."""
         compared = {host for _, diff in self.diffs for group in diff.groups for host in group.hosts}
@@ -58,10 +63,13 @@ class Comparison:
 
 
 def exit_code(result: Comparison) -> ExitCode:
-    """Wrong where a host differs in what matters; undecided where a dump could not be read."""
+    """Wrong where a host differs in what matters.
+
+    Undecided where no majority says which hosts are wrong, or a dump could not be read.
+    """
     if any(one.severity is not TopologySeverity.INFO for one in result.findings):
         return ExitCode.WRONG
-    return ExitCode.UNDECIDED if result.failed else ExitCode.DONE
+    return ExitCode.UNDECIDED if result.failed or result.undecided else ExitCode.DONE
 
 
 def render_json(result: Comparison) -> bytes:
@@ -82,6 +90,7 @@ def render_json(result: Comparison) -> bytes:
         "groups": groups,
         "findings": [finding_document(one) for one in result.findings],
         "failed": result.failed,
+        "undecided": result.undecided,
     }
     return layout(shown(document))
 
@@ -119,6 +128,9 @@ def _verdict(result: Comparison) -> Text:
     if bad:
         line = Text("DIFFERENT  ", "bold red")
         line.append(f"{len(bad):,} of {hosts}: {_names(sorted(bad))}", "bold")
+    elif result.undecided:
+        line = Text("UNDECIDED  ", "bold yellow")
+        line.append(f"{hosts}{_unsettled(result)}", "bold")
     elif result.failed:
         line = Text("UNDECIDED  ", "bold yellow")
         line.append(f"{hosts} alike", "bold")
@@ -130,20 +142,31 @@ def _verdict(result: Comparison) -> Text:
     return line
 
 
+def _unsettled(result: Comparison) -> str:
+    """Why nobody can tell which hosts are wrong."""
+    models = _most_models(result)
+    if len(models) > 1:
+        return f": {_counted(models)}; they differ, and too few agree to say which are wrong"
+    return ": they differ, and no majority says which are wrong"
+
+
 def _models(result: Comparison) -> str:
     """``, none differs``, or of how many models of server the hosts are."""
-    models = max((diff.models for _, diff in result.diffs), key=len, default=())
-    unclear = any(
-        one.severity is TopologySeverity.INFO and one.where == FLEET for one in result.findings
+    models = _most_models(result)
+    return f": {_counted(models)}; nobody stands out" if len(models) > 1 else ", none differs"
+
+
+def _most_models(result: Comparison) -> tuple[int, ...]:
+    return max((diff.models for _, diff in result.diffs), key=len, default=())
+
+
+def _counted(models: Sequence[int]) -> str:
+    each = (
+        f"{models[0]} hosts each"
+        if len(set(models)) == 1
+        else "by hosts " + " and ".join(f"{count:,}" for count in models[:_GROUPS])
     )
-    if len(models) > 1:
-        each = (
-            f"{models[0]} hosts each"
-            if len(set(models)) == 1
-            else "by hosts " + " and ".join(f"{count:,}" for count in models[:_GROUPS])
-        )
-        return f": {len(models)} server models, {each}; nobody stands out"
-    return ": no majority agrees, so nobody stands out" if unclear else ", none differs"
+    return f"{len(models)} server models, {each}"
 
 
 def _names(hosts: Sequence[str]) -> str:
