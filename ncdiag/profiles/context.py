@@ -1,6 +1,10 @@
 """What a lint may know of the place where settings will be used."""
 
 from dataclasses import dataclass
+from typing import Final
+
+STANDARD_INPUT: Final = "standard input"
+THE_ENVIRONMENT: Final = "the environment"
 
 
 @dataclass(frozen=True, slots=True)

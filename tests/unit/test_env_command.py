@@ -333,6 +333,26 @@ def test_a_release_outside_the_profile_is_told(run: Run) -> None:
     assert code in {0, 1}
 
 
+def test_a_carriage_return_in_the_environment_is_no_fault_of_a_file(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCCL_DEBUG", "INFO\r")
+    code, out, _ = run("lint")
+    assert code == 1
+    assert "[carriage_return]" in out
+    assert "set NCCL_DEBUG without it" in out
+
+
+def test_output_of_env_with_the_line_ends_of_windows_is_one_warning(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "settings").write_bytes(b"HOME=/root\r\nNCCL_DEBUG=WARN\r\nNCCL_NET=IB\r\n")
+    code, out, _ = run("lint", "settings")
+    assert code == 0
+    assert out.count("carriage_return") == 1
+    assert "2 settings: 1 warning" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

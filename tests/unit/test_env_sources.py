@@ -468,3 +468,10 @@ def test_any_bytes_give_settings_or_one_line(data: bytes | str, name: str) -> No
     assert all(one.place.startswith(f"{name}:") for one in found)
     assert "\n" not in refused
     assert not refused or re.match(rf"{re.escape(name)}:[1-9]\d*: ", refused)
+
+
+def test_a_carriage_return_of_one_value_is_kept_and_line_ends_of_a_whole_file_are_not() -> None:
+    one = "HOME=/root\nNCCL_DEBUG=INFO\r\nNCCL_IB_TC=106\n"
+    assert read(one, "standard input") == [(2, "NCCL_DEBUG", "INFO\r"), (3, "NCCL_IB_TC", "106")]
+    whole = "HOME=/root\r\n\r\nNCCL_DEBUG=INFO\r\r\n"
+    assert read(whole, "standard input") == [(3, "NCCL_DEBUG", "INFO\r")]

@@ -13,6 +13,7 @@ from ncdiag.model.environment import Profile, Setting
 from ncdiag.model.errors import UsageError
 from ncdiag.model.text import visible
 from ncdiag.profiles import placeholders, profile_files
+from ncdiag.profiles.context import STANDARD_INPUT
 from ncdiag.profiles.placeholders import HostValues
 
 OUTPUT = "Output"
@@ -79,13 +80,15 @@ def _inventory(nodes: str) -> tuple[HostValues, ...]:
 class Source:
     """What an operator named: the settings in it, and the profile if it is one.
 
-    ``unread`` is whether it names variables and sets none that can be read.
+    ``unread`` is whether it names variables and sets none that can be read, ``in_crlf`` whether it
+    is output of ``env`` with the line ends of Windows.
     """
 
     name: str
     settings: tuple[Setting, ...]
     profile: Profile | None = None
     unread: bool = False
+    in_crlf: bool = False
 
 
 def source_of(operand: str) -> Source:
@@ -94,7 +97,7 @@ def source_of(operand: str) -> Source:
     A profile's name comes first, so that the folder a command is run in changes nothing.
     """
     if operand == STDIN:
-        return _of_bytes("standard input", sys.stdin.buffer.read(MAX_SETTINGS_BYTES + 1))
+        return _of_bytes(STANDARD_INPUT, sys.stdin.buffer.read(MAX_SETTINGS_BYTES + 1))
     is_profile = operand in profile_files.names() or operand.endswith(profile_files.SUFFIX)
     if not is_profile and (Path(operand).exists() or profile_files.is_path(operand)):
         return _of_bytes(operand, read_file(operand))
@@ -104,10 +107,15 @@ def source_of(operand: str) -> Source:
 
 
 def _of_bytes(name: str, data: bytes) -> Source:
-    from ncdiag.profiles.sources import mentions, read_settings
+    from ncdiag.profiles.sources import is_environment_in_crlf, mentions, read_settings
 
     settings = read_settings(data, name)
-    return Source(name, settings, unread=not settings and mentions(data))
+    return Source(
+        name,
+        settings,
+        unread=not settings and mentions(data),
+        in_crlf=bool(settings) and is_environment_in_crlf(data, name),
+    )
 
 
 def read_file(path: str) -> bytes:

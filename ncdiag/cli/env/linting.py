@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.console import Console
 
-from ncdiag.cli.env.arguments import own_settings, read_file, source_of
+from ncdiag.cli.env.arguments import Source, own_settings, read_file, source_of
 from ncdiag.model.environment import LintFinding, LintSeverity, Profile, Setting
 from ncdiag.model.errors import UsageError
 from ncdiag.model.nodes import fold
@@ -112,6 +112,8 @@ def lint_all(operands: Sequence[str], context: LintContext, values: HostValues |
         settings = source.settings
         if source.unread:
             unread.append(source.name)
+        if source.in_crlf:
+            findings.append(_in_crlf(source))
         if source.profile:
             findings += _for_another_release(source.profile, context)
         if values is not None:
@@ -143,6 +145,17 @@ def layers(root: Path = Path("/")) -> tuple[Setting, ...]:
         if Path(file).is_file():
             found += read_settings(read_file(file), file)
     return tuple(found)
+
+
+def _in_crlf(source: Source) -> LintFinding:
+    return LintFinding(
+        rule="carriage_return",
+        severity=LintSeverity.WARNING,
+        variable="",
+        place=source.name,
+        message="every line ends with a carriage return, which some readers add to the value",
+        fix="save it with the line ends of Unix (dos2unix)",
+    )
 
 
 def _for_another_release(profile: Profile, context: LintContext) -> Iterable[LintFinding]:

@@ -59,8 +59,9 @@ def _net(look: Look) -> Iterator[LintFinding]:
     meant = _NOT_A_NET.get((look.value("NCCL_NET") or "").lower())
     if meant:
         setting = look.effective["NCCL_NET"]
+        quoted = ", in quotes where a shell reads it" if " " in meant else ""
         message = f"no network is called {short(setting.value or '')}; initialisation fails"
-        yield found("unknown_net", setting, message, f'write NCCL_NET="{meant}"')
+        yield found("unknown_net", setting, message, f"write the value {meant}{quoted}")
 
 
 def _p2p_off(look: Look) -> Iterator[LintFinding]:

@@ -12,7 +12,7 @@ from ncdiag.model.environment import (
     ValueType,
     Variable,
 )
-from ncdiag.profiles.context import LintContext
+from ncdiag.profiles.context import STANDARD_INPUT, THE_ENVIRONMENT, LintContext
 from ncdiag.profiles.rules.look import as_integer, is_before, short, shown
 from ncdiag.profiles.rules.places import file_of
 from ncdiag.profiles.rules.table import found
@@ -83,7 +83,7 @@ def check(setting: Setting, row: Variable, context: LintContext) -> Iterator[Lin
             "carriage_return",
             setting,
             f"carriage return at the end of the value {short(value)}",
-            f"run dos2unix {short(file_of(setting.place))}",
+            _without_carriage_return(setting),
             LintSeverity.WARNING if read_right and as_integer(value) is not None else None,
         )
         return
@@ -106,6 +106,13 @@ def check(setting: Setting, row: Variable, context: LintContext) -> Iterator[Lin
             )
         return
     yield from _OF_TYPE.get(row.type, _nothing)(setting, row, context)
+
+
+def _without_carriage_return(setting: Setting) -> str:
+    file = file_of(setting.place)
+    if file in (THE_ENVIRONMENT, STANDARD_INPUT):
+        return f"set {setting.name} without it; dos2unix mends the file that sets it"
+    return f"run dos2unix {short(file)}"
 
 
 def _nothing(_: Setting, __: Variable, ___: LintContext) -> Iterator[LintFinding]:

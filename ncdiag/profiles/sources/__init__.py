@@ -11,7 +11,16 @@ from typing import Final
 
 from ncdiag.model.environment import Setting
 from ncdiag.profiles.catalogue import concerns
-from ncdiag.profiles.sources.kinds import read
+from ncdiag.profiles.context import THE_ENVIRONMENT
+from ncdiag.profiles.sources.kinds import is_environment_in_crlf, read
+
+__all__ = [
+    "UNKNOWN_VALUE",
+    "environment_settings",
+    "is_environment_in_crlf",
+    "mentions",
+    "read_settings",
+]
 
 UNKNOWN_VALUE: Final = "$"
 
@@ -61,5 +70,5 @@ def environment_settings(environment: Mapping[str, str]) -> tuple[Setting, ...]:
 
     All else is left out, so that no secret is shown.
     """
-    made = (Setting(name, environment[name], "the environment") for name in sorted(environment))
+    made = (Setting(name, environment[name], THE_ENVIRONMENT) for name in sorted(environment))
     return tuple(one for one in _handed_on(made) if concerns(one.name))

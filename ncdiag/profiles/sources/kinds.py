@@ -46,6 +46,15 @@ def read(data: bytes, name: str) -> Iterator[Setting]:
         yield from _by_content(text, name)
 
 
+def is_environment_in_crlf(data: bytes, name: str) -> bool:
+    """Whether ``data`` is read as the output of ``env``, and every line ends as on Windows."""
+    text = _text(data, name)
+    by_name = _by_name(PurePosixPath(name).name.lower())
+    return (
+        by_name is None and _of_content(text) is lines.read_environment and lines.all_in_crlf(text)
+    )
+
+
 def _by_content(text: str, name: str) -> Iterable[Setting]:
     """What the likeliest kind finds, or else what stands in it as in a page's text."""
     refused = None

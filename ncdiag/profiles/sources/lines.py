@@ -29,11 +29,21 @@ def read_conf(text: str, name: str, first_line: int = 1) -> Iterator[Setting]:
 
 
 def read_environment(text: str, name: str, first_line: int = 1) -> Iterator[Setting]:
-    """What ``env`` prints, or a file for ``--env-file``; values are taken as they stand."""
+    """What ``env`` prints, or a file for ``--env-file``; values are taken as they stand.
+
+    A carriage return belongs to the value, unless every line ends with one.
+    """
+    whole = all_in_crlf(text)
     for number, line in enumerate(text.split("\n"), start=first_line):
-        bare = line.rstrip("\r")
+        bare = line.removesuffix("\r") if whole else line
         if not bare.lstrip().startswith("#") and (found := _ENTRY.fullmatch(bare)):
             yield Setting(found[1], found[2], f"{name}:{number}")
+
+
+def all_in_crlf(text: str) -> bool:
+    """Whether every line that is not empty ends with a carriage return."""
+    filled = [line for line in text.split("\n") if line]
+    return bool(filled) and all(line.endswith("\r") for line in filled)
 
 
 def read_null_separated(text: str, name: str) -> Iterator[Setting]:
