@@ -201,6 +201,36 @@ def test_what_cannot_be_compared_is_an_error(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([], "d: no file is in that folder"),
+        (["capture.json"], "d: no dump is in that folder; its capture.json says why"),
+        (["below/a.xml"], "d: no dump is in that folder, only folders, which are not looked into"),
+        (["README", "below/a.xml"], "d holds a single file"),
+    ],
+)
+def test_a_folder_with_nothing_to_compare_says_why(
+    content: list[str], message: str, folder: Path, capfd: Capture
+) -> None:
+    (folder / "d").mkdir()
+    for name in content:
+        (folder / "d" / name).parent.mkdir(exist_ok=True)
+        (folder / "d" / name).write_text("{}\n")
+    assert main.run(["topo", "diff", "d"]) == ExitCode.USAGE
+    assert message in capfd.readouterr().err
+
+
+def test_a_path_that_is_not_there_is_refused_before_anything_is_checked(
+    folder: Path, capfd: Capture
+) -> None:
+    shutil.copy(FAULTY, folder / "bad.xml")
+    assert main.run(["topo", "check", "bad.xml", "gone.xml"]) == ExitCode.USAGE
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "gone.xml: no such file or folder; nothing was checked or compared" in err
+
+
 def test_a_link_to_nothing_in_a_folder_is_a_dump_that_cannot_be_read(
     folder: Path, capfd: Capture
 ) -> None:

@@ -40,9 +40,7 @@ def compare_all(paths: Sequence[str], messages: Console) -> Comparison:
     for one in named(files(paths)):
         by_source[one.captured].append(one)
     if sum(len(several) for several in by_source.values()) < 2:
-        raise UsageError(
-            "one dump has nothing to be compared with; name a folder, or several dumps"
-        )
+        raise UsageError(_alone(paths))
     reader = _Reader(messages)
     diffs: list[tuple[str, FleetDiff]] = []
     links: list[HostFindings] = []
@@ -55,6 +53,17 @@ def compare_all(paths: Sequence[str], messages: Console) -> Comparison:
                 diffs.append((KINDS[reader.first[1]] if source is None else source, found))
     reader.finish(anything=bool(diffs or links))
     return Comparison(tuple(diffs), tuple(links), failed=reader.failed)
+
+
+def _alone(paths: Sequence[str]) -> str:
+    """Why there is one dump only: of a folder those in it count, not those in folders below."""
+    folders = [path for path in paths if path != STDIN and Path(path).is_dir()]
+    if not folders:
+        return "one dump has nothing to be compared with; name a folder, or several dumps"
+    return (
+        f"{visible(folders[0])} holds a single file, which has nothing to be compared with "
+        "(folders in it are not looked into); name a folder with a dump for each host"
+    )
 
 
 def named(paths: Sequence[str]) -> Iterator[Named]:

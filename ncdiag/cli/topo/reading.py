@@ -166,15 +166,28 @@ def files(paths: Sequence[str]) -> list[str]:
     found = []
     for path in paths:
         if path != STDIN and not os.path.lexists(path):
-            raise UsageError(f"{visible(path) or _EMPTY}: no such file or folder")
+            raise UsageError(
+                f"{visible(path) or _EMPTY}: no such file or folder; "
+                "nothing was checked or compared"
+            )
         if path == STDIN or not Path(path).is_dir():
             found.append(path)
             continue
         inside = _inside(path)
         if not inside:
-            raise UsageError(f"{visible(path)}: no file is in that folder")
+            raise UsageError(f"{visible(path)}: {_why_nothing(path)}")
         found += inside
     return list(dict.fromkeys(found))
+
+
+def _why_nothing(folder: str) -> str:
+    if (Path(folder) / MANIFEST).exists():
+        return f"no dump is in that folder; its {MANIFEST} says why none was captured"
+    if any(one.is_dir() for one in Path(folder).iterdir()):
+        return (
+            "no dump is in that folder, only folders, which are not looked into; name one of them"
+        )
+    return "no file is in that folder"
 
 
 def _inside(folder: str) -> list[str]:

@@ -18,6 +18,7 @@ from ncdiag.model.units import format_count
 
 # The fastest port there is: XDR over eight lanes.
 _FASTEST_GBIT_PER_S = 1600.0
+# A choice of ours: as many as a usual host has rails, so that more of them hide the real ones.
 _MANY_VIRTUAL = 8
 
 

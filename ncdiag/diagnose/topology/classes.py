@@ -137,7 +137,7 @@ CLASSES: tuple[FindingClass, ...] = (
         "nic_missing",
         Area.ADAPTERS,
         _DEGRADED,
-        "one switch or socket has fewer adapters than all the others",
+        "adapters are fewer at one PCIe switch or socket, and equally many at the rest",
         "look for the adapter in lspci and ibstat; check NCCL_IB_HCA",
     ),
     FindingClass(
@@ -250,7 +250,7 @@ CLASSES: tuple[FindingClass, ...] = (
         "ib_self_loop",
         Area.INFINIBAND,
         _DEGRADED,
-        "a port is cabled to a port of the same node",
+        "both ends of a cable are at one node",
         "follow the cable",
     ),
     FindingClass(
@@ -271,7 +271,7 @@ CLASSES: tuple[FindingClass, ...] = (
         "ib_uplinks_uneven",
         Area.INFINIBAND,
         _DEGRADED_OR_INFO,
-        "a leaf has fewer links to switches than most leaves",
+        "the way up from one leaf is narrower than from the usual leaf",
         "look for cables that are down between leaf and spine",
     ),
     FindingClass(

@@ -13,8 +13,11 @@ from ncdiag.model.topology import IbFabric, IbNode, IbNodeKind, TopologyFinding
 from ncdiag.model.units import format_count
 from ncdiag.read.topology.ib_descriptions import host_adapter, is_aggregation_node
 
-# What "most" and "at least" mean to the classes of findings.
+# Shares of the others that must have more before one that has less is told. They are choices of
+# ours. Half of the leaves is a plain majority, and enough for a hint.
 _MOST_LEAVES = 0.5
+# To accuse a leaf, or to tell of a host, no more than one in five may be as short as it is: with
+# more, a fabric has a second kind of leaf or host (storage, login) by design.
 _NEARLY_ALL_LEAVES = 0.8
 _MOST_HOSTS = 0.8
 _DIGITS = re.compile(r"\d+")
@@ -23,7 +26,7 @@ _DIGITS = re.compile(r"\d+")
 def without_links(
     fabric: IbFabric, links: Sequence[Cable], names: NodeNames
 ) -> Iterator[TopologyFinding]:
-    """Records of adapters that list no port."""
+    """Tell of each adapter of a host whose own block names no cable."""
     listed = {cable.second.node.guid: cable for cable in links}
     for node in fabric.nodes:
         if node.kind is not IbNodeKind.CA or not node.has_record or node.ports:
@@ -40,7 +43,7 @@ def without_links(
 
 
 def uneven_uplinks(links: Sequence[Cable], names: NodeNames) -> Iterator[TopologyFinding]:
-    """Leaves, which are the switches with hosts, that have fewer links to switches than most."""
+    """Tell of each leaf, a switch that hosts hang on, whose way up is narrower than the usual."""
     leaves = _leaves(links)
     if len(leaves) < 2:
         return

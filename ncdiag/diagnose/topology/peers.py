@@ -14,7 +14,8 @@ Item = TypeVar("Item")
 Value = TypeVar("Value")
 Key = TypeVar("Key")
 
-# Of two that differ nobody knows which is wrong, and two alike may be a pair by design.
+# The smallest number whose agreement counts: two alike may be a pair that was meant so, and a pair
+# that disagrees has no third to settle it.
 LEAST_ALIKE = 3
 # Odd ones are at most one of this many: more is a second design, not a fault.
 ONE_ODD_OF = 3
