@@ -15,7 +15,7 @@ from ncdiag.expect.rates import (
     Framing,
 )
 from ncdiag.model.errors import UsageError
-from ncdiag.model.host import PcieLink
+from ncdiag.model.host import IDLE_GIGATRANSFERS_PER_S, PcieLink
 
 # EFA's own protocol runs over Ethernet frames with headers of about RoCE's size.
 _FRAMINGS = {
@@ -29,7 +29,6 @@ _CROSSINGS_OF_HOST_MEMORY = 2
 # NCCL 2.30, src/graph/topo.h, INTEL_P2P_OVERHEAD: what goes from one GPU to another through a
 # host bridge takes 6/5 of its bytes.
 HOST_BRIDGE_SHARE = 5 / 6
-_IDLE_GIGATRANSFERS_PER_S = 2.5
 
 
 def check_mtu(mtu_bytes: int | None) -> int:
@@ -64,7 +63,7 @@ def gpu_host_limit(machine: Machine) -> Limit | None:
     if machine.c2c_gb_per_s is not None:
         return of_line("C2C", product("C2C of one GPU", Term(machine.c2c_gb_per_s, "GB/s")))
     slot = machine.gpu_slot
-    if slot is None or slot.gigatransfers_per_s <= _IDLE_GIGATRANSFERS_PER_S:
+    if slot is None or slot.gigatransfers_per_s <= IDLE_GIGATRANSFERS_PER_S:
         return None  # an idle GPU's link: it speeds up with traffic
     return pcie_limit("the GPU", slot)
 
@@ -72,7 +71,7 @@ def gpu_host_limit(machine: Machine) -> Limit | None:
 def gpu_to_gpu_by_host(machine: Machine) -> Limit | None:
     """What two GPUs exchange each way without a fabric of their own; ``None`` unknown."""
     slot = machine.gpu_slot
-    if slot is None or slot.gigatransfers_per_s <= _IDLE_GIGATRANSFERS_PER_S:
+    if slot is None or slot.gigatransfers_per_s <= IDLE_GIGATRANSFERS_PER_S:
         return None
     limit = pcie_limit("the GPU", slot, why="nothing else is known to join these GPUs")
     if machine.host_path is HostPath.SWITCH:

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+IDLE_GIGATRANSFERS_PER_S = 2.5
+"""Rate of the first PCIe generation: what an idle GPU falls back to, as its current speed tells."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:

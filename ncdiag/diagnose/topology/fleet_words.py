@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 from ncdiag.diagnose.topology.fleet_facts import MINOR, Subject
 from ncdiag.diagnose.topology.matrix import links_of
+from ncdiag.model.host import IDLE_GIGATRANSFERS_PER_S
 from ncdiag.model.text import visible
 from ncdiag.model.topology import TopologySeverity
 
 DIFFERS = "fleet_differs"
 _SHOWN_CHARS = 160
-# GT/s an idle GPU falls back to: NVML tells the current speed.
-_IDLE_GT_PER_S = 2.5
 # Class of what a host lacks, by kind of subject.
 MISSING = {
     "GPU": "gpu_missing",
@@ -64,7 +63,7 @@ def other(
     mine, usual = values
     text = f"{subject.kind} {label}: {written(aspect, mine)}, elsewhere {written(aspect, usual)}"
     severity = TopologySeverity.INFO if aspect in MINOR else TopologySeverity.DEGRADED
-    if subject.kind == "GPU" and aspect == "rate" and mine == _IDLE_GT_PER_S:
+    if subject.kind == "GPU" and aspect == "rate" and mine == IDLE_GIGATRANSFERS_PER_S:
         severity = TopologySeverity.INFO
         text += " (an idle GPU falls back so: look under load)"
     return Difference(_class_of(subject, aspect, mine, usual), severity, text, agree)

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from ncdiag.diagnose.topology.findings import degraded, info, sides
 from ncdiag.diagnose.topology.machine import Machine, is_fabric, port_speed
 from ncdiag.diagnose.topology.peers import below_the_usual, by, listed, split
+from ncdiag.model.host import IDLE_GIGATRANSFERS_PER_S
 from ncdiag.model.topology import Adapter, Gpu, PciDevice, TopologyFinding
 
 _WIDTH = "pcie_downgraded_width"
 _SPEED = "pcie_downgraded_speed"
 _UPLINK = "pcie_uplink_narrow"
-# GT/s of the first PCIe generation, which an idle GPU falls back to.
-_IDLE_GT_PER_S = 2.5
 # Share of raw signalling that is left after line coding (PCI Express Base Specification: 8b/10b
 # up to 5 GT/s, 128b/130b from 8 GT/s), in GB/s a lane.
 _GB_PER_S_A_LANE = {
@@ -128,7 +127,7 @@ def _lower(
             f"{end.label} is at {write(value)}; {result.agree} of the {result.total} "
             f"{_kind_of(end)} like it are at {write(result.usual)}"
         )
-        if name == _SPEED and end.gpu and value == _IDLE_GT_PER_S:
+        if name == _SPEED and end.gpu and value == IDLE_GIGATRANSFERS_PER_S:
             yield info(name, end.where, f"{text} (an idle GPU falls back so: look under load)")
         elif _of_another_use(end, others):
             yield info(name, end.where, f"{text}, and have ports of another speed")

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Final
 
 from rich.console import Console
@@ -10,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ncdiag.diagnose.postmortem.guide import GUIDE
-from ncdiag.model.errors import UsageError
 from ncdiag.model.finding import FindingClass
+from ncdiag.report.class_name import class_name
 from ncdiag.report.json_document import layout
 
 SCHEMA: Final = "ncdiag/finding-classes/1"
@@ -22,13 +21,7 @@ _PART = re.compile(r"[.:;] ")
 
 def find(name: str) -> FindingClass:
     """The class of that name; raises :class:`UsageError` that suggests near ones."""
-    word = name.strip().lower().replace("-", "_").replace(" ", "_")
-    if word in list(FindingClass):
-        return FindingClass(word)
-    near = get_close_matches(word, FindingClass, n=3, cutoff=0.6)
-    near += [one for one in FindingClass if word and word in one and one not in near][:3]
-    hint = f"did you mean {' or '.join(near)}?" if near else "--list-classes lists them all"
-    raise UsageError(f"there is no class {name}; {hint}")
+    return FindingClass(class_name(name, [one.value for one in FindingClass]))
 
 
 def render_json(classes: Sequence[FindingClass]) -> bytes:

@@ -1,7 +1,6 @@
 """The guide to the classes of findings, for ``topo check --explain`` and ``--list-classes``."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from itertools import groupby
 from typing import Final
 
@@ -10,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ncdiag.diagnose.topology.classes import BY_NAME, CLASSES, FindingClass
-from ncdiag.model.errors import UsageError
+from ncdiag.report.class_name import class_name
 from ncdiag.report.json_document import layout
 
 SCHEMA: Final = "ncdiag/topology-classes/1"
@@ -18,13 +17,7 @@ SCHEMA: Final = "ncdiag/topology-classes/1"
 
 def find(name: str) -> FindingClass:
     """The class of that name; raises :class:`UsageError` that suggests near ones."""
-    word = name.strip().lower().replace("-", "_").replace(" ", "_")
-    if word in BY_NAME:
-        return BY_NAME[word]
-    near = get_close_matches(word, BY_NAME, n=3, cutoff=0.6)
-    near += [one for one in BY_NAME if word and word in one and one not in near][:3]
-    hint = f"did you mean {' or '.join(near)}?" if near else "--list-classes lists them all"
-    raise UsageError(f"there is no class {name}; {hint}")
+    return BY_NAME[class_name(name, BY_NAME)]
 
 
 def render_json(classes: Sequence[FindingClass]) -> bytes:
