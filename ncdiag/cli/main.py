@@ -4,10 +4,12 @@
 """
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -25,6 +27,20 @@ from ncdiag.model.text import visible
 DEBUG_VARIABLE = "NCDIAG_DEBUG"
 # Of a message that quotes half a file, the beginning says what is wrong and the end how to cure it.
 _HEAD_CHARS, _TAIL_CHARS = 700, 300
+
+# How pydantic, which checks the command line for typer, says what a number must be.
+_PLAIN_WORDS = tuple(
+    (re.compile(f": Input should be {theirs}.*", re.DOTALL), f": {ours}")
+    for theirs, ours in (
+        (r"a valid integer", "this is no whole number"),
+        (r"a valid number", "this is no number"),
+        (r"greater than or equal to (\S+)", r"it must be \1 or more"),
+        (r"less than or equal to (\S+)", r"it must be \1 or less"),
+        (r"greater than (\S+)", r"it must be above \1"),
+        (r"less than (\S+)", r"it must be below \1"),
+    )
+)
+_NO_CHOICE = re.compile(r": '(?P<given>[^']{0,80})' is not one of (?P<choices>'.*')\Z")
 
 COMMANDS = {
     "sweep": Lazy("ncdiag.cli.sweep", "sweep"),
@@ -148,11 +164,23 @@ def _system_error(error: OSError) -> str:
 
 def _usage(error: TyperException) -> str:
     """What was wrong with the command line, and where its help is."""
-    message = error.format_message().strip().removesuffix(".")
+    message = _in_plain_words(error.format_message().strip().removesuffix("."))
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "ncdiag"
     see = " See" if message.endswith("?") else "; see"
     return f"{message[:1].lower()}{message[1:]}{see} '{command} --help'"
+
+
+def _in_plain_words(message: str) -> str:
+    """``message`` without what the library under the command line says of itself."""
+    message = message.replace(": Value error, ", ": ", 1)
+    for pattern, words in _PLAIN_WORDS:
+        message = pattern.sub(words, message)
+    if choice := _NO_CHOICE.search(message):
+        given, choices = choice["given"].lower(), re.findall(r"'([^']*)'", choice["choices"])
+        if near := get_close_matches(given, choices, n=1):
+            message += f". Did you mean '{near[0]}'?"
+    return message
 
 
 def _bug(error: Exception) -> str:

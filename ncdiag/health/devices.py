@@ -66,7 +66,7 @@ def values_of(host: Host) -> HostValues:
     hcas = [nic for nic in host.nics if ":" in nic or _RDMA.match(nic)]
     interfaces = [nic for nic in host.nics if nic not in hcas]
     found = {COMPUTE_HCAS: hcas, SOCKET_NIC: interfaces}
-    missing = "nic= of the hosts file names none" if host.nics else "the hosts file has no nic="
+    missing = "nic= of the hosts file names none" if host.nics else "no nic= is given for it"
     return HostValues(
         host.name,
         {name: ",".join(some) for name, some in found.items() if some},

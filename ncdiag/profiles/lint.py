@@ -33,7 +33,9 @@ def lint(settings: Sequence[Setting], context: LintContext) -> tuple[LintFinding
     """
     looks = looks_at(settings, context)
     position: dict[tuple[str, str], int] = {}
+    first_at: dict[str, int] = {}  # for names that a rule tells otherwise than they are written
     for index, setting in enumerate(settings):
+        first_at.setdefault(setting.place, index)
         position.setdefault((setting.name, setting.place), index)
     found = dict.fromkeys(
         [*_one_by_one(settings, looks[0]), *_together(looks), *layers.check(looks[0])]
@@ -43,7 +45,9 @@ def lint(settings: Sequence[Setting], context: LintContext) -> tuple[LintFinding
             found,
             key=lambda finding: (
                 _ORDER[finding.severity],
-                position.get((finding.variable, finding.place), len(settings)),
+                position.get(
+                    (finding.variable, finding.place), first_at.get(finding.place, len(settings))
+                ),
             ),
         )
     )

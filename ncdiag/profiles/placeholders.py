@@ -16,6 +16,10 @@ MEANINGS: Final[Mapping[str, str]] = {
     SOCKET_NIC: "the network interface that carries IP between hosts",
     COMPUTE_HCAS: "the RDMA devices with an active port that carry the job's traffic",
 }
+_NEXT = (
+    "name it in nic= of a hosts file (--nodes of show and export), or write the value into a "
+    "profile of your own"
+)
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*(?:\.[a-z0-9_]*)*)\}", re.ASCII)
 
 
@@ -51,7 +55,10 @@ def needed(settings: Iterable[Setting]) -> bool:
 def fill(profile: Profile, host: HostValues) -> Profile:
     """``profile`` with the values of ``host``; raises :class:`UsageError` where one is missing."""
     check(profile)
-    return replace(profile, settings=tuple(filled(one, host) for one in profile.settings))
+    try:
+        return replace(profile, settings=tuple(filled(one, host) for one in profile.settings))
+    except UsageError as error:
+        raise UsageError(f"{error}; {_NEXT}") from None
 
 
 def form_of(value: str) -> re.Pattern[str]:

@@ -34,10 +34,12 @@ _AT_KEY = re.compile(r" - at `\$\.(?P<key>[A-Za-z0-9_-]+).*`\Z")
 _AT_LINE = re.compile(r" ?\(at (?:line (?P<line>\d+), column \d+|end of document)\)\Z")
 # The start of a line that gives a key its value, or its own table.
 _KEY = re.compile(
-    r"""^[ \t]*+(?:\[[ \t]*settings[ \t]*\.[ \t]*|settings[ \t]*\.[ \t]*)?"""
+    r"""^[ \t]*+(?:\[[ \t]*(?:settings[ \t]*\.[ \t]*)?|settings[ \t]*\.[ \t]*)?"""
     r"""["']?([^"'\s\].=]++)["']?[ \t]*[\].=]""",
     re.MULTILINE,
 )
+# How the parser says that a line ends within quotes.
+_OPEN_TEXT = r"Illegal character '\n'"
 _FIELD = re.compile(r"field `([^`]*)`")
 _Made = TypeVar("_Made")
 
@@ -108,17 +110,26 @@ def is_path(name_or_path: str) -> bool:
     return "/" in name_or_path or name_or_path.endswith(SUFFIX)
 
 
-def _find(name_or_path: str, folder: Path) -> Path:
-    """The file of a profile; a path is taken from ``folder``."""
+def _find(name_or_path: str, folder: Path, *, below: Path | None = None) -> Path:
+    """The file of a profile; a path is taken from ``folder``.
+
+    ``below`` is one of the user's whose base is wanted: of its own name, what is shipped.
+    """
     if is_path(name_or_path):
         if "\0" in name_or_path:
             raise UsageError(f"{_shown(name_or_path)}: no path holds a NUL")
         return folder / name_or_path
     if _NAME.fullmatch(name_or_path):
+        shipped = SHIPPED / f"{name_or_path}{SUFFIX}"
         for place in _folders():
-            path = place / f"{name_or_path}{SUFFIX}"
+            path = place / shipped.name
+            if path == below and shipped.is_file():
+                return shipped
             if os.path.lexists(path):
                 return _regular(path)
+    if "." in name_or_path:
+        name = _shown(name_or_path)
+        raise UsageError(f"{name}: there is no such file, and no profile of that name")
     known = names()
     near = get_close_matches(name_or_path.lower(), known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
@@ -177,7 +188,7 @@ class _Loading:
         )
 
     def _base(self, name: str, path: Path, chain: tuple[Path, ...], lines: "_Lines") -> Profile:
-        found = lines.checked("extends", lambda: _regular(_find(name, path.parent)))
+        found = lines.checked("extends", lambda: _regular(_find(name, path.parent, below=path)))
         return self.profile(found, chain)
 
 
@@ -213,6 +224,11 @@ def _decode(text: str, path: Path) -> _ProfileTable:
         place = f"{path}:{_lines_of_keys(text).get(found['key'], 1)}"
     elif field := _FIELD.search(message):
         place = f"{path}:{_lines_of_keys(text).get(field[1], 1)}"
+        near = get_close_matches(field[1], _ProfileTable.__struct_fields__, n=1)
+        if near and "unknown" in message:
+            message += f"; did you mean {near[0]}?"
+    if message.startswith(_OPEN_TEXT):
+        message = "the text in quotes does not end on its line"
     raise UsageError(f"{_shown(place)}: {_shown(message)}")
 
 

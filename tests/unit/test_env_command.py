@@ -326,6 +326,16 @@ def test_a_profile_that_cannot_be_filled_in_here_is_an_error_of_it(
     assert "{hca.compute} cannot be filled in for gpu1: it has none [placeholder_empty]" in out
 
 
+def test_a_broken_base_is_told_once_with_all_that_it_takes_along(run: Run, tmp_path: Path) -> None:
+    own = tmp_path / "ncdiag/profiles"
+    own.mkdir(parents=True)
+    (own / "ib-ndr.toml").write_text("title = 1\n")
+    code, _, err = run("list")
+    assert code == 1
+    assert err.count("\n") == 1
+    assert "(left out: gb200-nvl72, ib-ndr)" in err
+
+
 def test_a_release_outside_the_profile_is_told(run: Run) -> None:
     code, out, _ = run("lint", "ib-ndr", "--nccl", "2.14.3", "--format", "json")
     rules = {one["rule"] for one in json.loads(out)["findings"]}
@@ -357,6 +367,11 @@ def test_output_of_env_with_the_line_ends_of_windows_is_one_warning(
     ("arguments", "message"),
     [
         (("lint", "nothing-of-the-kind"), "there is no profile nothing-of-the-kind"),
+        (("lint", "job.sbtch"), "job.sbtch: there is no such file"),
+        (("lint", "nope.yaml"), "nope.yaml: there is no such file"),
+        (("list", "--format", "jsn"), "'json'. Did you mean 'json'? See"),
+        (("lint", "tcp", "--ranks", "few"), "'--ranks': this is no whole number; see"),
+        (("lint", "tcp", "--ranks", "0"), "'--ranks': it must be 1 or more; see"),
         (("lint", "./no/file"), "./no/file: No such file"),
         (("lint", "tcp", "--host", "--nodes", "gpu1"), "give one of them"),
         (("lint", "tcp", "--nccl", "new"), "not a version"),
@@ -392,6 +407,7 @@ def test_export_is_filled_in_by_the_hosts_file(run: Run, tmp_path: Path) -> None
     code, _, err = run("export", "ib-hdr", "--nodes", str(hosts))
     assert code == 2
     assert "{hca.compute} cannot be filled in for gpu1" in err
+    assert "name it in nic= of a hosts file" in err
 
 
 def test_what_a_format_cannot_say_goes_to_stderr(run: Run) -> None:

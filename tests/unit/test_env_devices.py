@@ -95,7 +95,7 @@ def test_the_hosts_file_tells_devices_from_interfaces_by_their_names() -> None:
         SOCKET_NIC: "eth0,ens1f0",
     }
     nothing = values_of(Host(name="gpu1", address="gpu1"))
-    assert nothing.missing[COMPUTE_HCAS] == "the hosts file has no nic="
+    assert nothing.missing[COMPUTE_HCAS] == "no nic= is given for it"
     some = values_of(Host(name="gpu1", address="gpu1", nics=("eth0",)))
     assert some.missing == {COMPUTE_HCAS: "nic= of the hosts file names none"}
 

@@ -302,6 +302,12 @@ def test_a_file_that_is_not_read_has_no_effect_on_others() -> None:
     ]
 
 
+def test_errors_stand_in_the_order_of_the_lines() -> None:
+    made = settings("NCCL_DEBUG = INFO\nNCCL_IB_TC=1\nNCCL_IB_HCA==mlx5", "/etc/nccl.conf")
+    found = lint(made, LintContext())
+    assert [one.place for one in found] == ["/etc/nccl.conf:1", "/etc/nccl.conf:3"]
+
+
 def test_what_is_unset_again_contradicts_nothing() -> None:
     made = [*settings("NCCL_IB_DISABLE=1"), Setting("NCCL_IB_DISABLE", None, "job.sh:2")]
     assert lint([*made, *settings("NCCL_IB_HCA=mlx5")], LintContext()) == ()

@@ -57,6 +57,17 @@ def test_a_profile_of_the_user_wins_over_one_that_is_shipped(write: Write) -> No
     assert "debug" in [one.name for one in profile_files.available()]
 
 
+def test_a_profile_of_the_user_can_extend_the_shipped_one_of_its_name(write: Write) -> None:
+    write("ib-ndr", HEAD + 'extends = "ib-ndr"\n' + setting("NCCL_IB_SL", "1"))
+    shipped = _shipped("ib-ndr")
+    assert values(profile_files.load("ib-ndr")) == {**values(shipped), "NCCL_IB_SL": "1"}
+    assert values(profile_files.load("gb200-nvl72"))["NCCL_IB_SL"] == "1"
+
+
+def _shipped(name: str) -> Profile:
+    return profile_files.load(str(profile_files.SHIPPED / f"{name}.toml"))
+
+
 def test_later_bases_win_over_earlier_ones_and_own_settings_over_all(write: Write) -> None:
     write("one", HEAD + 'nccl = ">=2.10"\n' + setting("A", '"1"') + setting("B", '"1"'))
     write("two", HEAD + 'nccl = ">=2.18, <2.30"\n' + setting("B", '"2"') + setting("C", "3"))
@@ -109,6 +120,8 @@ def test_a_long_way_down_is_an_error_and_many_ways_to_one_base_are_quick(write: 
         ('title = "T"\n[settings\n', 2, "Expected"),
         ('title = 5\nsource = "S"\n', 1, "title: Expected `str`"),
         ('source = "S"\n', 1, "missing required field `title`"),
+        ('title = "x\n', 1, "the text in quotes does not end on its line"),
+        (HEAD + "\n[settngs]\n", 4, "did you mean settings?"),
         (HEAD + 'colour = "red"\n', 3, "unknown field `colour`"),
         (HEAD + 'extends = "qiet"\n', 3, "no profile qiet: did you mean quiet"),
         (HEAD + 'nccl = "new"\n', 3, "not a range of versions"),

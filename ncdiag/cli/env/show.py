@@ -30,18 +30,19 @@ def list_all(
     from ncdiag.report.env import profiles as report
 
     found: list[Profile] = []
-    broken: list[UsageError] = []
+    broken: dict[str, list[str]] = {}
     for name in profile_files.names():
         try:
             found.append(profile_files.load(name))
-        except UsageError as error:
-            broken.append(error)
+        except UsageError as why:
+            broken.setdefault(f"{why}", []).append(name)
     if output_format is options.OutputFormat.JSON:
         write_out(report.profiles_json(found))
     else:
         report.show_all(found, console.results(no_color=no_color))
-    for one in broken:
-        console.messages(no_color=no_color).print(f"ncdiag: {visible(f'{one}')}", soft_wrap=True)
+    for error, left_out in broken.items():
+        message = visible(f"{error} (left out: {', '.join(left_out)})")
+        console.messages(no_color=no_color).print(f"ncdiag: {message}", soft_wrap=True)
     return ExitCode.WRONG if broken else ExitCode.DONE
 
 

@@ -65,8 +65,12 @@ def show(profile: Profile, console: Console) -> None:
 
 def _base(setting: Setting, profile: Profile) -> str:
     """The profile that the setting comes from, where that is another one."""
-    name = PurePath(setting.place.rpartition(":")[0]).stem
-    return "" if name == profile.name else f"from {visible(name)}"
+    file = setting.place.rpartition(":")[0]
+    if file == profile.path:
+        return ""
+    name = PurePath(file).stem
+    shipped = "the shipped " if name == profile.name else ""
+    return f"from {shipped}{visible(name)}"
 
 
 def profiles_json(profiles: Sequence[Profile]) -> bytes:
