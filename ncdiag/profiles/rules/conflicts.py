@@ -16,8 +16,12 @@ _NOT_A_NET = {
     **dict.fromkeys(("efa", "libfabric", "aws"), "AWS Libfabric"),
 }
 _GDR_OFF = {"LOC", "0"}
+# The first release that chooses the GID by family, range and version. Source: NCCL's tags,
+# src/transport/net_ib.cc; catalogue, NCCL_IB_GID_INDEX.
 _AUTO_GID_SINCE = (2, 21, 5)
+# Source: NCCL 2.30.7, src/transport/net_socket.cc, which lowers the sockets where it is more.
 _MAX_SOCKETS = 64
+# ncdiag's own: hosts with fewer HCAs are seldom cabled in rails, those with 4 or 8 GPUs mostly.
 _RAILS_FROM_HCAS = 4
 _LEAST_AND_MOST = (
     ("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"),

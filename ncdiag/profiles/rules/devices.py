@@ -23,6 +23,8 @@ _NUMBERED = re.compile(r"(?:mlx[45]_|bnxt_re|irdma|hns_|erdma_|mana_|hfi1_|efa_)
 _DRIVERS = ("mlx4", "mlx5", "bnxt_re", "irdma", "roce", "ibp", "hns", "erdma", "mana", "hfi1")
 # Interfaces of containers and virtual machines, beside lo.
 _INSIDE = ("docker", "virbr", "veth", "cni", "flannel", "br-")
+# The first release that takes rail and plane behind the port. Source: NCCL's tags, as for the
+# grammar in profiles/matching.py.
 _RAILS_SINCE = (2, 30, 3)
 _SHOWN = 3
 
