@@ -110,10 +110,11 @@ def is_path(name_or_path: str) -> bool:
     return "/" in name_or_path or name_or_path.endswith(SUFFIX)
 
 
-def _find(name_or_path: str, folder: Path, *, below: Path | None = None) -> Path:
+def _find(name_or_path: str, folder: Path, *, below: str | None = None) -> Path:
     """The file of a profile; a path is taken from ``folder``.
 
-    ``below`` is one of the user's whose base is wanted: of its own name, what is shipped.
+    ``below`` is the real path of a user's profile whose base is wanted: of its own name, what is
+    shipped.
     """
     if is_path(name_or_path):
         if "\0" in name_or_path:
@@ -123,7 +124,7 @@ def _find(name_or_path: str, folder: Path, *, below: Path | None = None) -> Path
         shipped = SHIPPED / f"{name_or_path}{SUFFIX}"
         for place in _folders():
             path = place / shipped.name
-            if path == below and shipped.is_file():
+            if os.path.realpath(path) == below and shipped.is_file():
                 return shipped
             if os.path.lexists(path):
                 return _regular(path)
@@ -188,7 +189,9 @@ class _Loading:
         )
 
     def _base(self, name: str, path: Path, chain: tuple[Path, ...], lines: "_Lines") -> Profile:
-        found = lines.checked("extends", lambda: _regular(_find(name, path.parent, below=path)))
+        found = lines.checked(
+            "extends", lambda: _regular(_find(name, path.parent, below=os.path.realpath(path)))
+        )
         return self.profile(found, chain)
 
 

@@ -57,11 +57,15 @@ def test_a_profile_of_the_user_wins_over_one_that_is_shipped(write: Write) -> No
     assert "debug" in [one.name for one in profile_files.available()]
 
 
-def test_a_profile_of_the_user_can_extend_the_shipped_one_of_its_name(write: Write) -> None:
-    write("ib-ndr", HEAD + 'extends = "ib-ndr"\n' + setting("NCCL_IB_SL", "1"))
+def test_a_profile_of_the_user_can_extend_the_shipped_one_of_its_name(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write("ib-ndr", HEAD + 'extends = "ib-ndr"\n' + setting("NCCL_IB_SL", "1"))
     shipped = _shipped("ib-ndr")
     assert values(profile_files.load("ib-ndr")) == {**values(shipped), "NCCL_IB_SL": "1"}
     assert values(profile_files.load("gb200-nvl72"))["NCCL_IB_SL"] == "1"
+    monkeypatch.chdir(path.parent)
+    assert values(profile_files.load("./ib-ndr.toml"))["NCCL_IB_SL"] == "1"
 
 
 def _shipped(name: str) -> Profile:
