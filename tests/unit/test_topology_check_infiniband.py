@@ -336,15 +336,22 @@ def test_what_iblinkinfo_says_a_link_could_be_is_believed() -> None:
     slow = ("4X         14.0625 Gbps", "Could be 25.78125 Gbps")
     narrow = ("2X        25.78125 Gbps", "Could be 4X")
 
-    assert findings(linkinfo(full, slow)) == [
-        ("degraded", "ib_link_speed_mismatch", "n2 mlx5_0"),
+    most = (full, full, full)
+    assert findings(linkinfo(*most, slow)) == [
+        ("degraded", "ib_link_speed_mismatch", "n4 mlx5_0"),
     ]
-    assert findings(linkinfo(full, narrow)) == [
-        ("degraded", "ib_link_width_mismatch", "n2 mlx5_0"),
+    assert findings(linkinfo(*most, narrow)) == [
+        ("degraded", "ib_link_width_mismatch", "n4 mlx5_0"),
     ]
     both = (narrow[0], "Could be 4X Could be 53.125 Gbps")
-    assert {name for _, name, _ in findings(linkinfo(full, both))} == {
+    assert {name for _, name, _ in findings(linkinfo(*most, both))} == {
         "ib_link_width_mismatch",
         "ib_link_speed_mismatch",
     }
     assert findings(linkinfo(full, full)) == []
+
+
+def test_a_fabric_whose_links_all_could_be_faster_is_set_up_so() -> None:
+    slow = ("4X         14.0625 Gbps", "Could be 25.78125 Gbps")
+
+    assert findings(linkinfo(slow, slow, slow)) == [("info", "ib_link_speed_mismatch", "fabric")]

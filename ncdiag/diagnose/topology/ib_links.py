@@ -16,6 +16,9 @@ NEARLY_ALL = 0.9
 # Two lanes of four are a split cable as often as a fault: told only where it is a rarity.
 _RARE_OF = 20
 _RARE = 0.95
+# Where more links than this share could do better, nobody lost anything: they are set up so, or
+# none of them was ever trained further (a choice of ours: as with peers, one odd in three at most).
+_SET_UP_SO = 1 / 3
 _WIDTH = "ib_link_width_mismatch"
 _SPEED = "ib_link_speed_mismatch"
 _LANES = re.compile(r"\d{1,2}X")
@@ -61,7 +64,8 @@ def widths(links: Sequence[Cable], names: NodeNames) -> Iterator[TopologyFinding
             ends = " and ".join(f"{width}x" for width in cable.widths)
             text = f"{names.cable(cable)}: the ends state {ends}"
             yield degraded(_WIDTH, names.owner(cable), text)
-    yield from _below_what_it_could_be(links, names, _WIDTH)
+    said, accused = _below_their_best(links, names, _WIDTH)
+    yield from said
     plain = [cable for cable in links if not cable.is_self_loop and len(set(cable.widths)) == 1]
     for like in by(plain, lambda cable: cable.joins_switches).values():
         counts = Counter(cable.widths[0] for cable in like)
@@ -69,7 +73,7 @@ def widths(links: Sequence[Cable], names: NodeNames) -> Iterator[TopologyFinding
             width = cable.widths[0]
             wider = sum(count for other, count in counts.items() if other > width)
             others = len(like) - 1
-            if not wider or cable.could_be:
+            if not wider or id(cable) in accused:
                 continue
             kind = "links between switches" if cable.joins_switches else "links of adapters"
             text = f"{names.cable(cable)} runs at {width}x; {wider} of {others} {kind} are wider"
@@ -86,32 +90,50 @@ def speeds(links: Sequence[Cable], names: NodeNames) -> Iterator[TopologyFinding
         if len(set(cable.speeds)) > 1:
             text = f"{names.cable(cable)}: the ends state {' and '.join(cable.speeds)}"
             yield degraded(_SPEED, names.owner(cable), text)
-    yield from _below_what_it_could_be(links, names, _SPEED)
+    said, accused = _below_their_best(links, names, _SPEED)
+    yield from said
     known = _Speeds([one for one in links if not one.is_self_loop and len(set(one.speeds)) == 1])
     for cable in known.links:
-        slower = None if cable.could_be else known.reason(cable)
+        slower = None if id(cable) in accused else known.reason(cable)
         if slower is not None:
             sure, why = slower
             text = f"{names.cable(cable)} runs at {cable.speeds[0]}; {why}"
             yield (degraded if sure else info)(_SPEED, names.owner(cable), text)
 
 
-def _below_what_it_could_be(
+def _below_their_best(
     links: Sequence[Cable], names: NodeNames, name: str
-) -> Iterator[TopologyFinding]:
-    """Links of which the tool, which asked both ends, says that they could be wider or faster."""
-    for cable in links:
-        could = [
-            one for one in cable.could_be if (_LANES.fullmatch(one) is None) == (name == _SPEED)
-        ]
-        if could:
-            runs = " ".join([*(f"{w}x" for w in cable.widths[:1]), *cable.speeds[:1]])
-            yield degraded(
-                name,
-                names.owner(cable),
-                f"{names.cable(cable)} runs at {runs or 'less'}; both ends could do {could[0]}, as "
-                "iblinkinfo says",
-            )
+) -> tuple[list[TopologyFinding], set[int]]:
+    """Links of which the tool, which asked both ends, says that they could be wider or faster.
+
+    Returns what there is to say of them, and the ids of those that are accused: where many run so,
+    the fabric is set up so.
+    """
+    best = {
+        id(cable): (cable, one)
+        for cable in links
+        for one in cable.could_be[::-1]
+        if (_LANES.fullmatch(one) is None) == (name == _SPEED)
+    }
+    if best and len(best) > _SET_UP_SO * len(links):
+        text = f"{len(best)} of {len(links)} links run below what both their ends could do"
+        return [
+            info(name, "fabric", f"{text}, as iblinkinfo says: it seems to be set up so")
+        ], set()
+    said = [
+        degraded(
+            name,
+            names.owner(cable),
+            f"{names.cable(cable)} runs at {_runs(cable)}; both ends could do {one}, as "
+            "iblinkinfo says",
+        )
+        for cable, one in best.values()
+    ]
+    return said, set(best)
+
+
+def _runs(cable: Cable) -> str:
+    return " ".join([*(f"{w}x" for w in cable.widths[:1]), *cable.speeds[:1]]) or "less"
 
 
 class _Speeds:
