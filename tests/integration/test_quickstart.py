@@ -44,8 +44,8 @@ class Clone:
         self.home = folder / "home"
         self.notes = folder / "notes"
         programs = folder / "programs"
-        for part in ("bin", "examples", "ncdiag"):
-            shutil.copytree(ROOT / part, self.root / part)
+        for part in ("bin", "env_profiles", "examples", "ncdiag"):
+            shutil.copytree(ROOT / part, self.root / part, symlinks=True)
         for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
             shutil.copy(ROOT / name, self.root)
         programs.mkdir()
@@ -182,7 +182,7 @@ def test_an_ordinary_user_gets_a_healthy_verdict_in_a_fresh_clone(open_folder: P
     )
     for name in filter(None, tracked.stdout.split("\0")):
         (clone / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, clone / name)
+        shutil.copy(ROOT / name, clone / name, follow_symlinks=False)
     (open_folder / "home").mkdir()
     # Not the Python of the environment that the tests run in.
     path = [entry for entry in os.environ["PATH"].split(os.pathsep) if ".venv" not in entry]
