@@ -86,7 +86,7 @@ def sides() -> Iterator[tuple[Side, Side]]:
     for name, address in (("a", "127.0.0.2"), ("b", "127.0.0.3")):
         nic = Nic(name="lo", kind=NicKind.ETHERNET, interface="lo", address=address)
         side = Side(name, Companions(), nic)
-        side.companions.ensure(shared_process())
+        side.companions.ensure(shared_process({}))
         both.append(side)
     for side in both:
         side.port = side.listen()
