@@ -1,5 +1,6 @@
 """Where a command prints: results on stdout, progress and messages on stderr."""
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,12 @@ def results(*, no_color: bool = False) -> "Console":
 def messages(*, quiet: bool = False, no_color: bool = False) -> "Console":
     """The console of stderr, silent when ``quiet``."""
     return _console(stderr=True, quiet=quiet, no_color=no_color)
+
+
+def write(document: bytes) -> None:
+    """Put a document on stdout as it is, and nothing else."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(document)
 
 
 def _console(*, stderr: bool, quiet: bool, no_color: bool) -> "Console":

@@ -1,7 +1,6 @@
 """``ncdiag expect``: the bandwidth that hardware should deliver, with its derivation."""
 
 import os
-import sys
 from collections.abc import Callable
 from difflib import get_close_matches
 from enum import StrEnum
@@ -241,7 +240,7 @@ def collective(
     if output_format is options.OutputFormat.JSON:
         from ncdiag.report.expectation import json_report
 
-        _write(json_report.render_collective(found, size))
+        console.write(json_report.render_collective(found, size))
     else:
         from ncdiag.report.expectation import text
 
@@ -310,7 +309,7 @@ def hardware_command(
     if output_format is options.OutputFormat.JSON:
         from ncdiag.report.expectation import json_report
 
-        _write(json_report.render_hardware(machines))
+        console.write(json_report.render_hardware(machines))
         return ExitCode.DONE
     from ncdiag.report.expectation import text
 
@@ -357,11 +356,11 @@ def _print_pair(
     as_json = output_format is options.OutputFormat.JSON
     if isinstance(found, PairExpectation):
         if as_json:
-            _write(json_report.render_hosts(found))
+            console.write(json_report.render_hosts(found))
         else:
             text.render_hosts(found, out)
     elif as_json:
-        _write(json_report.render_gpus(found))
+        console.write(json_report.render_gpus(found))
     else:
         text.render_gpus(found, out)
 
@@ -389,8 +388,3 @@ def _draw(found: "CollectiveExpectation", path: Path | None) -> NcdiagError | No
     except NcdiagError as error:
         return error
     return None
-
-
-def _write(document: bytes) -> None:
-    sys.stdout.flush()
-    sys.stdout.buffer.write(document)

@@ -1,7 +1,6 @@
 """``ncdiag parse-log``: the post-mortem of logs."""
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -155,8 +154,7 @@ def parse_log(
     if as_json:
         from ncdiag.report.postmortem import json_report
 
-        sys.stdout.flush()
-        sys.stdout.buffer.write(json_report.render(postmortem))
+        console.write(json_report.render(postmortem))
     else:
         from ncdiag.report.postmortem import text
 
@@ -171,8 +169,7 @@ def _classes(explain: str | None, *, as_json: bool, no_color: bool) -> ExitCode:
 
     chosen = [classes.find(explain)] if explain is not None else list(classes.ALL)
     if as_json:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(classes.render_json(chosen))
+        console.write(classes.render_json(chosen))
     elif explain is not None:
         classes.explain(chosen[0], console.results(no_color=no_color))
     else:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ncdiag.health.addresses import Addresses, interface_addresses, is_loopback
+from ncdiag.health.sysfs import read_text
 from ncdiag.model.host import Nic, NicKind, PcieLink
 
 # Drivers of devices that exist in software only: what they say of their speed is a guess.
@@ -70,15 +71,8 @@ class _UnusableError(Exception):
     """A NIC that was asked for is not there or cannot be used; the message is the reason."""
 
 
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text(errors="replace").strip()
-    except (OSError, ValueError):
-        return None
-
-
 def _number(path: Path) -> int | None:
-    text = _read(path) or ""
+    text = read_text(path) or ""
     return int(text) if re.fullmatch(r"\d{1,18}", text, re.ASCII) else None
 
 
@@ -133,7 +127,7 @@ class _System:
         )
 
     def _usable_interface(self, name: str) -> Nic:
-        state = _read(self._net / name / "operstate")
+        state = read_text(self._net / name / "operstate")
         if state in {"down", "lowerlayerdown", "notpresent"}:
             raise _UnusableError(f"its state is {state}")
         nic = self.ethernet(name)
@@ -148,7 +142,9 @@ class _System:
         wanted = ports if port is None else [int(port)]
         active = [number for number in wanted if self._is_active(hca, number)]
         if not active:
-            states = {_read(self._port(hca, number) / "state") or "unknown" for number in wanted}
+            states = {
+                read_text(self._port(hca, number) / "state") or "unknown" for number in wanted
+            }
             raise _UnusableError(f"its state is {', '.join(sorted(states)) or 'unknown'}")
         return self._rdma(name, hca, active[0])
 
@@ -156,7 +152,7 @@ class _System:
         path = self._port(hca, port)
         interface = self._interface_of(hca, port)
         device = self._infiniband / hca / "device"
-        roce = _read(path / "link_layer") == "Ethernet"
+        roce = read_text(path / "link_layer") == "Ethernet"
         return Nic(
             name=name,
             kind=NicKind.ETHERNET if roce else NicKind.INFINIBAND,
@@ -165,7 +161,7 @@ class _System:
             hca=hca,
             hca_port=port,
             mtu=_number(self._net / interface / "mtu") if interface else None,
-            speed_gbit_per_s=_rate(_read(path / "rate")),
+            speed_gbit_per_s=_rate(read_text(path / "rate")),
             pcie=_pcie(device),
             pci_address=_pci_address(device),
         )
@@ -179,13 +175,13 @@ class _System:
 
     def _is_active(self, hca: str, port: int) -> bool:
         # "4: ACTIVE" (Documentation/ABI/stable/sysfs-class-infiniband).
-        return (_read(self._port(hca, port) / "state") or "").startswith("4:")
+        return (read_text(self._port(hca, port) / "state") or "").startswith("4:")
 
     def _interface_of(self, hca: str, port: int) -> str | None:
         """The network interface of an RDMA port: by its address table, else by its device."""
         table = self._port(hca, port) / "gid_attrs/ndevs"
         for entry in sorted(_entries(table), key=_natural):
-            if name := _read(entry):
+            if name := read_text(entry):
                 return name
         for entry in sorted(_entries(self._infiniband / hca / "device/net"), key=_natural):
             # dev_port counts from 0, RDMA ports from 1.
@@ -234,7 +230,7 @@ def _rate(text: str | None) -> float | None:
 
 def _pcie(device: Path) -> PcieLink | None:
     # "16.0 GT/s PCIe", in older kernels "16 GT/s"; "Unknown" for a virtual function.
-    speed = re.match(r"(\d{1,3}(?:\.\d)?) GT/s", _read(device / "current_link_speed") or "")
+    speed = re.match(r"(\d{1,3}(?:\.\d)?) GT/s", read_text(device / "current_link_speed") or "")
     lanes = _number(device / "current_link_width")
     if speed is None or not lanes or lanes > 32:  # an unknown width reads as 255
         return None

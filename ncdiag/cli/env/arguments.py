@@ -38,12 +38,6 @@ Inventory = Annotated[
 ]
 
 
-def write_out(text: bytes) -> None:
-    """Put a document on standard output as it is, and nothing else."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text)
-
-
 def filled(profile: Profile, nodes: str | None) -> tuple[Profile, HostValues | None]:
     """``profile`` filled in for the hosts of ``nodes``, else for this host, and by whose values.
 

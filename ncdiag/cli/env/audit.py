@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from ncdiag.cli import console, options
-from ncdiag.cli.env.arguments import write_out
 from ncdiag.model.errors import ExitCode, UsageError
 from ncdiag.model.text import visible
 from ncdiag.profiles import placeholders, profile_files
@@ -69,7 +68,7 @@ def audit(
     evidence = read_evidence(logs, None, messages, max_bytes=MAX_BYTES, jobs=jobs)
     result = judge(wanted, evidence)
     if output_format is options.OutputFormat.JSON:
-        write_out(report.render_json(result))
+        console.write(report.render_json(result))
     else:
         report.show(result, console.results(no_color=no_color))
     return result.exit_code

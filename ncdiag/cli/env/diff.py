@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ncdiag.cli import console, options
-from ncdiag.cli.env.arguments import Source, effective, own_settings, source_of, write_out
+from ncdiag.cli.env.arguments import Source, effective, own_settings, source_of
 from ncdiag.model.environment import Setting
 from ncdiag.model.errors import ExitCode
 from ncdiag.profiles.placeholders import form_of
@@ -49,7 +49,7 @@ def diff(
     after = Source(ENVIRONMENT, own_settings()) if second is None else source_of(second)
     changes = changes_between(effective(before.settings), effective(after.settings))
     if output_format is options.OutputFormat.JSON:
-        write_out(report.changes_json(before.name, after.name, changes))
+        console.write(report.changes_json(before.name, after.name, changes))
     else:
         out = console.results(no_color=no_color)
         report.show_changes(before.name, after.name, changes, out)

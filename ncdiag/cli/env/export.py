@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ncdiag.cli import console, options
-from ncdiag.cli.env.arguments import OUTPUT, Inventory, ProfileName, filled, write_out
+from ncdiag.cli.env.arguments import OUTPUT, Inventory, ProfileName, filled
 from ncdiag.model.errors import ExitCode
 from ncdiag.model.text import visible
 from ncdiag.profiles import profile_files
@@ -37,5 +37,5 @@ def export(
         messages.print(f"ncdiag: {visible(note)}", soft_wrap=True)
     if host is not None:
         messages.print(f"ncdiag: filled in for {visible(host.host)}", soft_wrap=True)
-    write_out(exported.text.encode())
+    console.write(exported.text.encode())
     return ExitCode.DONE

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ncdiag.cli import console, options
-from ncdiag.cli.env.arguments import HOSTS, write_out
+from ncdiag.cli.env.arguments import HOSTS
 from ncdiag.model.environment import LintSeverity
 from ncdiag.model.errors import ExitCode, UsageError
 from ncdiag.profiles.context import LintContext
@@ -109,7 +109,7 @@ def lint(
     found = linting.lint_all(operands or [], context, asked.values)
     if output_format is options.OutputFormat.JSON:
         told = report.render_json(found.findings, found.settings, found.unread, asked.unreachable)
-        write_out(told)
+        console.write(told)
     else:
         out = console.results(no_color=no_color)
         report.show(found.findings, found.settings, found.unread, asked.unreachable, out)

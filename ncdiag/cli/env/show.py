@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ncdiag.cli import console, options
-from ncdiag.cli.env.arguments import Inventory, ProfileName, filled, write_out
+from ncdiag.cli.env.arguments import Inventory, ProfileName, filled
 from ncdiag.model.environment import Profile
 from ncdiag.model.errors import ExitCode, UsageError
 from ncdiag.model.text import visible
@@ -37,7 +37,7 @@ def list_all(
         except UsageError as why:
             broken.setdefault(f"{why}", []).append(name)
     if output_format is options.OutputFormat.JSON:
-        write_out(report.profiles_json(found))
+        console.write(report.profiles_json(found))
     else:
         report.show_all(found, console.results(no_color=no_color))
     for error, left_out in broken.items():
@@ -62,7 +62,7 @@ def show(
     if here or nodes is not None:
         profile, _ = filled(profile, nodes)
     if output_format is options.OutputFormat.JSON:
-        write_out(report.profile_json(profile))
+        console.write(report.profile_json(profile))
     else:
         report.show(profile, console.results(no_color=no_color))
     return ExitCode.DONE

@@ -1,6 +1,5 @@
 """The arguments and options that several ``topo`` commands share."""
 
-import sys
 from enum import StrEnum
 from typing import Annotated
 
@@ -24,9 +23,3 @@ Live = Annotated[
         help="Ask the InfiniBand fabric this host is on, by that tool, instead of reading a file.",
     ),
 ]
-
-
-def write_json(document: bytes) -> None:
-    """Put a JSON document on standard output, and nothing else."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(document)

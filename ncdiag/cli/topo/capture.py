@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from ncdiag.cli import console, options
-from ncdiag.cli.topo.arguments import write_json
 from ncdiag.model.errors import ExitCode, UsageError
 from ncdiag.model.text import visible
 
@@ -80,7 +79,7 @@ def capture(
         hosts = capturing.fleet_hosts(fleet, way, messages, verbose=verbose)
     result = capturing.write(hosts, directory)
     if output_format is options.OutputFormat.JSON:
-        write_json(report.render_json(result))
+        console.write(report.render_json(result))
     else:
         report.render_text(result, console.results(no_color=no_color))
     return report.exit_code(result)

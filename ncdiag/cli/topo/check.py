@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from ncdiag.cli import console, options
-from ncdiag.cli.topo.arguments import Live, write_json
+from ncdiag.cli.topo.arguments import Live
 from ncdiag.model.errors import ExitCode, NcdiagError, UsageError
 from ncdiag.model.text import visible
 
@@ -66,7 +66,7 @@ def check(
     inputs = _inputs(paths or [], live.value if live else None)
     _tell_errors(inputs, console.messages(no_color=no_color))
     if as_json:
-        write_json(report.render_json(inputs))
+        console.write(report.render_json(inputs))
     else:
         report.render_text(inputs, console.results(no_color=no_color), verbose=verbose)
     return report.exit_code(inputs)
@@ -132,7 +132,7 @@ def _classes(explain: str | None, *, as_json: bool, no_color: bool) -> ExitCode:
 
     chosen = [classes.find(explain)] if explain is not None else list(CLASSES)
     if as_json:
-        write_json(classes.render_json(chosen))
+        console.write(classes.render_json(chosen))
     elif explain is not None:
         classes.explain(chosen[0], console.results(no_color=no_color))
     else:

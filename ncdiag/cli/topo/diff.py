@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from ncdiag.cli import console, options
-from ncdiag.cli.topo.arguments import write_json
 from ncdiag.model.errors import ExitCode, UsageError
 
 Dumps = Annotated[
@@ -38,7 +37,7 @@ def diff(
 
     result = compare_all(paths, console.messages(no_color=no_color))
     if output_format is options.OutputFormat.JSON:
-        write_json(report.render_json(result))
+        console.write(report.render_json(result))
     else:
         report.render_text(result, console.results(no_color=no_color), verbose=verbose)
     return report.exit_code(result)

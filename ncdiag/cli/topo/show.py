@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ncdiag.cli import console, options
-from ncdiag.cli.topo.arguments import Live, write_json
+from ncdiag.cli.topo.arguments import Live
 from ncdiag.model.errors import ExitCode, NcdiagError, UsageError
 from ncdiag.model.text import visible
 
@@ -93,7 +93,7 @@ def show(
     if output_format is options.OutputFormat.JSON:
         from ncdiag.report.topology import json_report
 
-        write_json(json_report.render(dump, findings))
+        console.write(json_report.render(dump, findings))
     else:
         from ncdiag.report.topology import text
 
@@ -110,7 +110,7 @@ def _show_links(
     from ncdiag.report.topology import pcie
 
     if output_format is options.OutputFormat.JSON:
-        write_json(pcie.render_json(links))
+        console.write(pcie.render_json(links))
     else:
         pcie.render_text(name, links, console.results(no_color=no_color))
     return ExitCode.DONE

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from ncdiag.health.sysfs import read_text
 from ncdiag.model.json_text import encode
 from ncdiag.model.topology import NotATopologyError, TopologyFinding, TopologySeverity
 
@@ -147,8 +148,8 @@ def _device(path: Path) -> PcieDevice | None:
         busid=path.name,
         gpu=gpu,
         names=_names(path),
-        vendor=_read(path / "vendor"),
-        device=_read(path / "device"),
+        vendor=read_text(path / "vendor"),
+        device=read_text(path / "device"),
         current=_link(path, "current"),
         maximum=_link(path, "max"),
         slot=_link(path.resolve().parent, "max"),
@@ -165,8 +166,8 @@ def _names(path: Path) -> tuple[str, ...]:
 
 
 def _link(path: Path, which: str) -> Link:
-    speed = _SPEED.match(_read(path / f"{which}_link_speed") or "")
-    width = _read(path / f"{which}_link_width") or ""
+    speed = _SPEED.match(read_text(path / f"{which}_link_speed") or "")
+    width = read_text(path / f"{which}_link_width") or ""
     lanes = int(width) if re.fullmatch(r"\d{1,3}", width, re.ASCII) else 0
     return Link(
         gigatransfers_per_s=float(speed[1]) if speed else None,
@@ -174,13 +175,6 @@ def _link(path: Path, which: str) -> Link:
     )
 
 
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text(errors="replace").strip()
-    except (OSError, ValueError):
-        return None
-
-
 def _hexadecimal(path: Path) -> int | None:
-    text = _read(path) or ""
+    text = read_text(path) or ""
     return int(text, 16) if re.fullmatch(r"0x[0-9a-f]{1,8}", text) else None
