@@ -17,6 +17,7 @@ MEASURE_S = 0.4
 _HOSTS = "Hosts and how to reach them"
 _MEASURING = "Measuring"
 _OUTPUT = "Output"
+_CLASSES = "What findings mean"
 
 
 class OutputFormat(StrEnum):
@@ -283,6 +284,19 @@ Quiet = Annotated[
 NoColor = Annotated[
     bool,
     typer.Option("--no-color", rich_help_panel=_OUTPUT, help="Print without colours."),
+]
+Explain = Annotated[
+    str | None,
+    typer.Option(
+        "--explain",
+        metavar="CLASS",
+        rich_help_panel=_CLASSES,
+        help="Say what a class of finding means and how to act on it.",
+    ),
+]
+ListClasses = Annotated[
+    bool,
+    typer.Option("--list-classes", rich_help_panel=_CLASSES, help="List all classes of findings."),
 ]
 
 

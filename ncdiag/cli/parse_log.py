@@ -18,7 +18,6 @@ _GLOB = frozenset("*?[")
 
 _READING = "Reading"
 _OUTPUT = "Output"
-_CLASSES = "What findings mean"
 
 Paths = Annotated[
     list[str] | None,
@@ -97,19 +96,6 @@ Verbose = Annotated[
         help="Say everything: all evidence, and tables of what was read.",
     ),
 ]
-Explain = Annotated[
-    str | None,
-    typer.Option(
-        "--explain",
-        metavar="CLASS",
-        rich_help_panel=_CLASSES,
-        help="Say what a class of finding means and how to act on it.",
-    ),
-]
-ListClasses = Annotated[
-    bool,
-    typer.Option("--list-classes", rich_help_panel=_CLASSES, help="List all classes of findings."),
-]
 
 
 def parse_log(
@@ -125,8 +111,8 @@ def parse_log(
     force: Force = False,
     verbose: Verbose = False,
     no_color: options.NoColor = False,
-    explain: Explain = None,
-    list_classes: ListClasses = False,
+    explain: options.Explain = None,
+    list_classes: options.ListClasses = False,
 ) -> ExitCode:
     """Say from its logs why a job failed, and which hosts to leave out.
 

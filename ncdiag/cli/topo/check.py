@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ncdiag.model.topology import Topology
     from ncdiag.report.topology.check import Checked
 
-_CLASSES = "What findings mean"
 
 Dumps = Annotated[
     list[str] | None,
@@ -25,19 +24,6 @@ Dumps = Annotated[
         show_default=False,
         help="Topology dumps, or folders of them; plain or compressed. - is standard input.",
     ),
-]
-Explain = Annotated[
-    str | None,
-    typer.Option(
-        "--explain",
-        metavar="CLASS",
-        rich_help_panel=_CLASSES,
-        help="Say what a class of finding means and what to do about it.",
-    ),
-]
-ListClasses = Annotated[
-    bool,
-    typer.Option("--list-classes", rich_help_panel=_CLASSES, help="List all classes of findings."),
 ]
 
 
@@ -48,8 +34,8 @@ def check(
     output_format: options.Format = options.OutputFormat.TEXT,
     verbose: options.Verbose = False,
     no_color: options.NoColor = False,
-    explain: Explain = None,
-    list_classes: ListClasses = False,
+    explain: options.Explain = None,
+    list_classes: options.ListClasses = False,
 ) -> ExitCode:
     """Say what is wrong with topology dumps: links that are missing, slow, or contradict.
 
