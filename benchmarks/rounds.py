@@ -19,7 +19,7 @@ from soak import HEALTHY
 from ncdiag.cli.run_sweep import Way
 from ncdiag.cluster.inventory import read_hosts
 from ncdiag.measure.engines import open_engine
-from ncdiag.measure.engines.base import Endpoint, Engine, PairOrder, Timing
+from ncdiag.measure.engines.base import Endpoint, Engine, EngineOptions, PairOrder, Timing
 from ncdiag.measure.schedule import full
 from ncdiag.model.host import HostFacts
 from ncdiag.model.measurement import PairKey, Purpose
@@ -34,7 +34,7 @@ def main() -> int:
         started = time.monotonic()
         hosts = read_hosts(str(directory / "hosts.txt"))
         way = Way(launcher="ssh", ssh_options=[f"-F{directory / 'ssh_config'}"])
-        engine = open_engine("torch", hosts, way.launcher_for(hosts), timing=TIMING)
+        engine = open_engine("torch", hosts, way.launcher_for(hosts), EngineOptions(timing=TIMING))
         try:
             facts = engine.start(lambda _host, _text: None)
             start_s = time.monotonic() - started

@@ -15,6 +15,8 @@ WARMUP_S = 0.1
 MEASURE_S = 0.4
 
 _HOSTS = "Hosts and how to reach them"
+_SLURM = "Slurm"
+_KUBERNETES = "Kubernetes"
 _MEASURING = "Measuring"
 _OUTPUT = "Output"
 _CLASSES = "What findings mean"
@@ -25,6 +27,29 @@ class OutputFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+
+
+class Rails(StrEnum):
+    """How the rails of a pair of hosts are measured."""
+
+    TURN = "turn"
+    TOGETHER = "together"
+
+
+class PairTest(StrEnum):
+    """The program of nccl-tests that measures a pair."""
+
+    SENDRECV = "sendrecv"
+    ALL_REDUCE = "all_reduce"
+    ALLTOALL = "alltoall"
+
+
+class Perftest(StrEnum):
+    """The program of perftest that measures a pair."""
+
+    WRITE = "ib_write_bw"
+    READ = "ib_read_bw"
+    SEND = "ib_send_bw"
 
 
 class Mode(StrEnum):
@@ -151,10 +176,151 @@ DriverAddress = Annotated[
         help="This machine's address as the hosts reach it (default: found by itself).",
     ),
 ]
+Partition = Annotated[
+    str | None,
+    typer.Option(
+        "--partition",
+        metavar="NAME",
+        rich_help_panel=_SLURM,
+        help="Slurm: the partition of an allocation of our own.",
+    ),
+]
+Account = Annotated[
+    str | None,
+    typer.Option(
+        "--account",
+        metavar="NAME",
+        rich_help_panel=_SLURM,
+        help="Slurm: whom an allocation of our own is charged to.",
+    ),
+]
+TimeLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--time",
+        metavar="TIME",
+        rich_help_panel=_SLURM,
+        help="Slurm: the time limit of an allocation of our own, as 30 (minutes) or 1:00:00.",
+    ),
+]
+SrunArgument = Annotated[
+    list[str],
+    typer.Option(
+        "--srun-arg",
+        metavar="ARG",
+        rich_help_panel=_SLURM,
+        help="Slurm: passed to srun, and to salloc where it knows it, as one argument; repeatable.",
+    ),
+]
+ContainerImage = Annotated[
+    str | None,
+    typer.Option(
+        "--container-image",
+        metavar="IMAGE",
+        rich_help_panel=_SLURM,
+        help="Slurm with pyxis: the image that hosts are measured in.",
+    ),
+]
+Selector = Annotated[
+    str | None,
+    typer.Option(
+        "--selector",
+        metavar="LABELS",
+        rich_help_panel=_KUBERNETES,
+        help="Kubernetes: the label selector of the pods that stand for hosts, one a node.",
+    ),
+]
+Namespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        metavar="NAME",
+        rich_help_panel=_KUBERNETES,
+        help="Kubernetes: the namespace of the pods.",
+    ),
+]
+KubeContext = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        rich_help_panel=_KUBERNETES,
+        help="Kubernetes: the context of kubectl's configuration.",
+    ),
+]
+Container = Annotated[
+    str | None,
+    typer.Option(
+        "--container",
+        metavar="NAME",
+        rich_help_panel=_KUBERNETES,
+        help="Kubernetes: the container within each pod.",
+    ),
+]
 Engine = Annotated[
     str,
     typer.Option(
         "--engine", metavar="NAME", rich_help_panel=_MEASURING, help="What measures: torch."
+    ),
+]
+NcclTestsDirectory = Annotated[
+    str | None,
+    typer.Option(
+        "--nccl-tests-dir",
+        metavar="DIR",
+        rich_help_panel=_MEASURING,
+        help="Where the programs of nccl-tests are on the hosts; else NCCL_TESTS_HOME, else PATH.",
+    ),
+]
+PairTestOption = Annotated[
+    PairTest,
+    typer.Option(
+        "--pair-test",
+        rich_help_panel=_MEASURING,
+        help="Engine nccl-tests: the program that measures a pair.",
+    ),
+]
+PerftestOption = Annotated[
+    Perftest,
+    typer.Option(
+        "--perftest",
+        rich_help_panel=_MEASURING,
+        help="Engine perftest: the program that measures a pair.",
+    ),
+]
+RailsOption = Annotated[
+    Rails,
+    typer.Option(
+        "--rails",
+        rich_help_panel=_MEASURING,
+        help="Measure the rails of a pair in turn, or together where the engine can.",
+    ),
+]
+AtATime = Annotated[
+    int,
+    typer.Option(
+        "--at-a-time",
+        min=1,
+        metavar="N",
+        rich_help_panel=_MEASURING,
+        help="Engines nccl-tests and perftest: pairs measured at the same time, at most.",
+    ),
+]
+Record = Annotated[
+    bool,
+    typer.Option(
+        "--record",
+        rich_help_panel=_OUTPUT,
+        help="Keep the result in the store, for ncdiag history.",
+    ),
+]
+StoreFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="FILE",
+        rich_help_panel=_OUTPUT,
+        help="The store's file; default: in the user's data directory.",
     ),
 ]
 Profile = Annotated[

@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,9 +18,16 @@ from ncdiag.cluster.fabric import place_hosts
 from ncdiag.cluster.fleet import FleetOptions
 from ncdiag.cluster.fleet.protocol import WORKER_MODULE
 from ncdiag.cluster.inventory import check_hosts, read_hosts
-from ncdiag.cluster.launchers import Launcher, LauncherOptions, RemoteJob, choose
+from ncdiag.cluster.launchers import (
+    KubernetesOptions,
+    Launcher,
+    LauncherOptions,
+    RemoteJob,
+    SlurmOptions,
+    choose,
+)
 from ncdiag.measure.engines import check_engine, open_engine
-from ncdiag.measure.engines.base import Timing
+from ncdiag.measure.engines.base import EngineOptions, EngineSettings, Timing
 from ncdiag.measure.journal import JOURNAL_NAME, Journal, Plan, drop_torn_line, read_journal
 from ncdiag.measure.plan import plan_size
 from ncdiag.measure.record import SweepRecord
@@ -47,6 +54,8 @@ class Way:
     python: str | None = None
     setup: str | None = None
     driver_address: str | None = None
+    slurm: SlurmOptions = field(default_factory=SlurmOptions)
+    kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
 
     def launcher_for(self, hosts: Sequence[Host]) -> Launcher:
         """The launcher to use; raises :class:`UsageError` where it cannot be used."""
@@ -54,6 +63,8 @@ class Way:
             python=self.python or sys.executable,
             remote_setup=self.setup,
             ssh_options=self.ssh_options,
+            slurm=self.slurm,
+            kubernetes=self.kubernetes,
         )
         return choose(self.launcher, hosts, options)
 
@@ -71,6 +82,8 @@ def begin(
     timing: Timing,
     budget_s: float | None,
     dumps: Sequence[HostDump] = (),
+    rails: str = "turn",
+    engine_settings: EngineSettings | None = None,
 ) -> SweepRecord:
     """The empty record of a new sweep; raises :class:`UsageError` for what cannot be used."""
     check_engine(engine)
@@ -96,6 +109,8 @@ def begin(
         profile=profile,
         variables=dict(variables),
         dumps=tuple(dumps),
+        rails=rails,
+        engine_settings=engine_settings or EngineSettings(),
     )
     return SweepRecord.of([plan])
 
@@ -172,9 +187,12 @@ def carry_out(
         plan.engine,
         plan.hosts,
         way.launcher_for(plan.hosts),
-        timing=plan.timing,
-        fleet=FleetOptions(driver_address=way.driver_address),
-        variables=plan.variables,
+        EngineOptions(
+            timing=plan.timing,
+            settings=plan.engine_settings,
+            fleet=FleetOptions(driver_address=way.driver_address),
+            variables=plan.variables,
+        ),
     )
     if not fresh:
         drop_torn_line(directory)

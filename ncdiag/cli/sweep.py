@@ -6,7 +6,8 @@ from ncdiag.cli import console, options
 from ncdiag.model.errors import UsageError
 
 # What a resumed sweep takes from its journal: half of it was measured that way.
-_FIXED = ("mode", "engine", "profile", "seed", "faulty_below")
+_FIXED = ("mode", "engine", "profile", "seed", "faulty_below", "rails")
+_FIXED_SETTINGS = ("pair_test", "nccl_tests_dir", "perftest")
 _FIXED_TIMES = {"warmup_time": "warmup_s", "measure_time": "measure_s", "max_bytes": "max_bytes"}
 
 
@@ -21,7 +22,21 @@ def sweep(
     remote_python: options.RemotePython = None,
     remote_setup: options.RemoteSetup = None,
     driver_address: options.DriverAddress = None,
+    partition: options.Partition = None,
+    account: options.Account = None,
+    time: options.TimeLimit = None,
+    srun_arg: options.SrunArgument = [],  # noqa: B006 - typer copies it
+    container_image: options.ContainerImage = None,
+    selector: options.Selector = None,
+    namespace: options.Namespace = None,
+    kube_context: options.KubeContext = None,
+    container: options.Container = None,
     engine: options.Engine = "torch",
+    nccl_tests_dir: options.NcclTestsDirectory = None,
+    pair_test: options.PairTestOption = options.PairTest.SENDRECV,
+    perftest: options.PerftestOption = options.Perftest.WRITE,
+    rails: options.RailsOption = options.Rails.TURN,
+    at_a_time: options.AtATime = 64,
     profile: options.Profile = None,
     mode: options.SweepMode = options.Mode.FULL,
     warmup_time: options.WarmupTime = options.WARMUP_S,
@@ -33,6 +48,8 @@ def sweep(
     resume: options.Resume = None,
     dry_run: options.DryRun = False,
     output: options.Output = None,
+    record: options.Record = False,
+    store: options.StoreFile = None,
     force: options.Force = False,
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
@@ -47,10 +64,12 @@ def sweep(
     # These bring numpy and distributed with them, which --help has no use for.
     from ncdiag.cli import run_sweep
     from ncdiag.cli.host_dumps import read_host_dumps
+    from ncdiag.cli.keeping import keep
     from ncdiag.cli.progress import ConsoleWatcher
     from ncdiag.cli.sweep_profile import variables_for
+    from ncdiag.cluster.launchers.base import KubernetesOptions, SlurmOptions
     from ncdiag.measure.directory import prepare_directory
-    from ncdiag.measure.engines.base import Timing
+    from ncdiag.measure.engines.base import EngineSettings, Timing
 
     way = run_sweep.Way(
         launcher=launcher,
@@ -58,12 +77,22 @@ def sweep(
         python=remote_python,
         setup=remote_setup,
         driver_address=driver_address,
+        slurm=SlurmOptions(
+            partition=partition,
+            account=account,
+            time_limit=time,
+            srun_arguments=tuple(srun_arg),
+            container_image=container_image,
+        ),
+        kubernetes=KubernetesOptions(
+            selector=selector, namespace=namespace, context=kube_context, container=container
+        ),
     )
     messages = console.messages(quiet=quiet, no_color=no_color)
     if resume is None:
         hosts = run_sweep.choose_hosts(nodes, fabric, messages)
         timing = Timing(warmup_s=warmup_time, measure_s=measure_time, max_bytes=max_bytes)
-        record = run_sweep.begin(
+        found = run_sweep.begin(
             hosts,
             way,
             mode=mode.value,
@@ -75,19 +104,30 @@ def sweep(
             timing=timing,
             budget_s=budget,
             dumps=() if topology is None else read_host_dumps(topology, hosts, messages),
+            rails=rails.value,
+            engine_settings=EngineSettings(
+                pair_test=pair_test.value,
+                nccl_tests_dir=nccl_tests_dir,
+                perftest=perftest.value,
+                at_a_time=at_a_time,
+            ),
         )
     else:
         if topology is not None:
             raise UsageError("--topology cannot change when a sweep is resumed; leave it out")
-        record = run_sweep.take_up(resume, nodes, fabric, messages)
-        plan = record.plan
+        found = run_sweep.take_up(resume, nodes, fabric, messages)
+        plan = found.plan
         planned = {name: getattr(plan, name) for name in _FIXED}
         planned |= {name: getattr(plan.timing, field) for name, field in _FIXED_TIMES.items()}
+        planned |= {name: getattr(plan.engine_settings, name) for name in _FIXED_SETTINGS}
         options.refuse_changes(context, planned | {"output": resume})
     if dry_run:
-        run_sweep.show_plan(record, way, console.results(no_color=no_color))
+        run_sweep.show_plan(found, way, console.results(no_color=no_color))
         return
     directory = resume or prepare_directory(output, "sweep", force=force)
     with ConsoleWatcher(messages, verbose=verbose) as watcher:
-        run_sweep.carry_out(record, way, directory, watcher, budget_s=budget)
-    raise typer.Exit(run_sweep.conclude(record, directory, console.results(no_color=no_color)))
+        run_sweep.carry_out(found, way, directory, watcher, budget_s=budget)
+    code = run_sweep.conclude(found, directory, console.results(no_color=no_color))
+    if record:
+        keep(found.report(), store)
+    raise typer.Exit(code)

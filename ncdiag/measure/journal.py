@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, Self
 import msgspec
 
 from ncdiag.cluster.names import shown
-from ncdiag.measure.engines.base import Timing
+from ncdiag.measure.engines.base import EngineSettings, Timing
 from ncdiag.measure.plausible import check_plausible
 from ncdiag.model.errors import UndecidedError, UsageError
 from ncdiag.model.host import Host, HostDump, HostFacts
@@ -36,7 +36,8 @@ _MAX_COMPLAINT_CHARS = 200
 class Plan:
     """What the sweep set out to do; the first line of a journal.
 
-    ``variables`` are what ``profile`` puts into the environment of what measures.
+    ``variables`` are what ``profile`` puts into the environment of what measures. ``rails`` says
+    whether the rails of a pair are measured in turn or together.
     """
 
     schema: str = SCHEMA
@@ -53,6 +54,8 @@ class Plan:
     profile: str | None = None
     variables: dict[str, str] = field(default_factory=dict)
     dumps: tuple[HostDump, ...] = ()
+    rails: str = "turn"
+    engine_settings: EngineSettings = field(default_factory=EngineSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -182,10 +182,33 @@ class TableRank(NamedTuple):
     name: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IterationTimes:
+    """How long single iterations took, in microseconds, the slowest process of each counting.
+
+    ``cv_percent`` is the standard deviation over the mean. ``times_us`` are all of them in order;
+    ``process_max_us`` the same of each process, by MPI rank. What was not told is ``None`` or
+    empty: the text table has only the least, the most, p99 and ``cv_percent``.
+    """
+
+    skipped: int = 0
+    min_us: float | None = None
+    max_us: float | None = None
+    avg_us: float | None = None
+    p50_us: float | None = None
+    p95_us: float | None = None
+    p99_us: float | None = None
+    stdev_us: float | None = None
+    cv_percent: float | None = None
+    times_us: tuple[float, ...] = ()
+    process_max_us: tuple[tuple[float, ...], ...] = ()
+
+
 class TableRow(NamedTuple):
     """A result row: sizes in bytes, bandwidths in GB/s; ``None`` for a half that is not there.
 
     ``wrong`` is the number of wrong elements, ``None`` where it was not checked (``N/A``).
+    Times are of one operation, in microseconds; with ``-C`` they are those of the CPU.
     """
 
     size: int
@@ -196,6 +219,14 @@ class TableRow(NamedTuple):
     out_of_place_wrong: float | None
     in_place_wrong: float | None
     place: Place | None = None
+    elements: int | None = None
+    root: int | None = None
+    out_of_place_time_us: float | None = None
+    in_place_time_us: float | None = None
+    out_of_place_algbw: float | None = None
+    in_place_algbw: float | None = None
+    out_of_place_iterations: IterationTimes | None = None
+    in_place_iterations: IterationTimes | None = None
 
 
 @dataclass(slots=True, kw_only=True)

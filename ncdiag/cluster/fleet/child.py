@@ -5,13 +5,13 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import IO, cast
 
+from ncdiag.cluster.die_with_parent import die_with_parent
 from ncdiag.model.text import visible
 
 # No answer of a companion comes near it; what does is a child that has run wild.
@@ -20,21 +20,6 @@ _READ_BYTES = 1 << 16
 # Of what a child says on stderr the last lines give the reason, never more than a line's worth.
 _KEPT_LINES = 20
 _MAX_REASON = 300
-
-# Run between fork and the program itself: PR_SET_PDEATHSIG (1 in linux/prctl.h) is kept across
-# exec, and the parent may have ended before it was set. A program of its own, since running Python
-# code in a forked child of a process with threads (preexec_fn) can deadlock.
-_DIE_WITH_PARENT = """
-import ctypes, os, signal, sys
-parent, *argv = sys.argv[1:]
-ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))
-if os.getppid() != int(parent):
-    os._exit(1)
-try:
-    os.execvp(argv[0], argv)
-except OSError as error:
-    sys.exit(f"{argv[0]}: {error.strerror}")
-"""
 
 
 class ChildError(Exception):
@@ -54,10 +39,9 @@ class Child:
     """A running child in a session of its own; ``kill`` takes its whole process group along."""
 
     def __init__(self, name: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        wrapper = (sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()))
         try:
             self._process = subprocess.Popen(
-                [*wrapper, *argv],
+                die_with_parent(argv),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

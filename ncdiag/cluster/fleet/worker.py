@@ -4,7 +4,6 @@ Started by a launcher as ``python -P -m ncdiag.cluster.fleet.worker --host NAME`
 started first, so that their imports run beside ours; nothing heavy is imported at the top.
 """
 
-import argparse
 import contextlib
 import gc
 import os
@@ -22,6 +21,7 @@ from ncdiag.cluster.fleet.lifeline import Lifeline
 from ncdiag.cluster.fleet.protocol import Hello, Job, decode_job, encode_hello
 from ncdiag.cluster.fleet.scratch import Scratch, remove_stale
 from ncdiag.cluster.fleet.settings import LEASE_S
+from ncdiag.cluster.own_name import own_name
 
 # The driver writes the job as soon as it has started us.
 _JOB_S = 60.0
@@ -29,7 +29,7 @@ _JOB_S = 60.0
 
 def main() -> NoReturn:
     """Work until the driver is gone."""
-    host = _own_name()
+    host = own_name()
     lifeline = Lifeline()
     line = lifeline.first_line(_JOB_S)
     if line is None:
@@ -52,18 +52,6 @@ def main() -> NoReturn:
     if failed:
         _say(host, failed)
     end(1 if failed else 0)
-
-
-def _own_name() -> str:
-    parser = argparse.ArgumentParser(prog="ncdiag-worker", description="started by ncdiag itself")
-    name = parser.add_mutually_exclusive_group(required=True)
-    name.add_argument("--host", help="name of this host in the fleet")
-    name.add_argument("--host-from", metavar="VARIABLE", help="environment variable that holds it")
-    arguments = parser.parse_args()
-    host = arguments.host or os.environ.get(arguments.host_from or "")
-    if not host:
-        parser.error(f"{arguments.host_from} is not set")
-    return str(host)
 
 
 def _ending(scratch: Scratch) -> Callable[[int], NoReturn]:

@@ -5,11 +5,13 @@ import sys
 from collections.abc import Sequence
 
 from ncdiag.cluster.launchers.base import (
+    KubernetesOptions,
     Launch,
     Launcher,
     LauncherOptions,
     Registry,
     RemoteJob,
+    SlurmOptions,
     StartEnds,
 )
 from ncdiag.cluster.launchers.local import LocalLauncher, is_loopback
@@ -20,10 +22,12 @@ from ncdiag.model.host import Host
 __all__ = [
     "AUTO",
     "LAUNCHERS",
+    "KubernetesOptions",
     "Launch",
     "Launcher",
     "LauncherOptions",
     "RemoteJob",
+    "SlurmOptions",
     "StartEnds",
     "choose",
     "is_loopback",

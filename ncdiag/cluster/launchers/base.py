@@ -25,13 +25,15 @@ class Launch:
     """One command to start: the hosts it covers, and everything it needs.
 
     ``stdin`` is written first and the pipe then stays open; secrets travel there only. ``forward``
-    names the environment variables that must reach the hosts; they are already in our own.
+    names the environment variables that must reach the hosts; they are already in our own, or in
+    ``environment``, which is added to our own for the command.
     """
 
     argv: tuple[str, ...]
     hosts: tuple[str, ...]
     stdin: bytes = b""
     forward: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,31 @@ class RemoteJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SlurmOptions:
+    """What Slurm is told: for an allocation of our own, and for every step.
+
+    ``time_limit`` is in Slurm's own notation. ``srun_arguments`` are passed on one by one as they
+    are typed; ``container_image`` is for pyxis.
+    """
+
+    partition: str | None = None
+    account: str | None = None
+    time_limit: str | None = None
+    srun_arguments: tuple[str, ...] = ()
+    container_image: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubernetesOptions:
+    """Which pods stand for hosts, and how kubectl finds them."""
+
+    selector: str | None = None
+    namespace: str | None = None
+    context: str | None = None
+    container: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LauncherOptions:
     """How the operator wants things started.
 
@@ -66,6 +93,8 @@ class LauncherOptions:
     python: str
     remote_setup: str | None = None
     ssh_options: Sequence[str] = field(default=())
+    slurm: SlurmOptions = field(default_factory=SlurmOptions)
+    kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
 
 
 class StartEnds(StrEnum):
@@ -85,6 +114,7 @@ class Launcher(Protocol):
     name: str
     starts_at_a_time: int
     start_ends: StartEnds
+    options: LauncherOptions
 
     def unavailable(self) -> str | None:
         """Why this launcher cannot be used here, with the cure; ``None`` if it can."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Protocol
 
-from ncdiag.cluster.fleet import Fleet, FleetOptions
+from ncdiag.cluster.fleet import Fleet
 from ncdiag.cluster.launchers import Launcher
-from ncdiag.measure.engines.base import Engine, Timing
+from ncdiag.measure.engines.base import Engine, EngineOptions
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 
@@ -15,15 +15,8 @@ from ncdiag.model.host import Host
 class OpensEngine(Protocol):
     """How an engine is made; nothing is started yet."""
 
-    def __call__(
-        self,
-        hosts: Sequence[Host],
-        launcher: Launcher,
-        timing: Timing,
-        fleet: FleetOptions,
-        variables: Mapping[str, str],
-    ) -> Engine:
-        """Make it; ``variables`` are in the environment of what measures."""
+    def __call__(self, hosts: Sequence[Host], launcher: Launcher, options: EngineOptions) -> Engine:
+        """Make it; raises UsageError where it cannot measure that way."""
         ...
 
 
@@ -40,18 +33,13 @@ class EngineEntry:
     own_variables: Callable[[], frozenset[str]]
 
 
-def _open_torch(
-    hosts: Sequence[Host],
-    launcher: Launcher,
-    timing: Timing,
-    fleet: FleetOptions,
-    variables: Mapping[str, str],
-) -> Engine:
+def _open_torch(hosts: Sequence[Host], launcher: Launcher, options: EngineOptions) -> Engine:
     from ncdiag.measure.engines.torch.engine import TorchEngine
     from ncdiag.measure.engines.torch.processes import shared_process
 
-    members = Fleet(hosts, launcher, companions=(shared_process(variables),), options=fleet)
-    return TorchEngine(hosts, members, timing, variables=variables)
+    companions = (shared_process(options.variables),)
+    members = Fleet(hosts, launcher, companions=companions, options=options.fleet)
+    return TorchEngine(hosts, members, options.timing, variables=options.variables)
 
 
 def _torch_unavailable() -> str | None:
@@ -78,15 +66,8 @@ def check_engine(name: str) -> None:
 
 
 def open_engine(
-    name: str,
-    hosts: Sequence[Host],
-    launcher: Launcher,
-    *,
-    timing: Timing | None = None,
-    fleet: FleetOptions | None = None,
-    variables: Mapping[str, str] | None = None,
+    name: str, hosts: Sequence[Host], launcher: Launcher, options: EngineOptions | None = None
 ) -> Engine:
     """Make the engine called ``name``; nothing is started yet. Raises :class:`UsageError`."""
     check_engine(name)
-    make = ENGINES[name].open
-    return make(hosts, launcher, timing or Timing(), fleet or FleetOptions(), variables or {})
+    return ENGINES[name].open(hosts, launcher, options or EngineOptions())

@@ -1,9 +1,10 @@
 """What a measuring engine promises to the sweep, whatever measures underneath."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from ncdiag.cluster.fleet.options import FleetOptions
 from ncdiag.model.host import HostFacts, Nic
 from ncdiag.model.measurement import Measurement, Purpose
 
@@ -25,6 +26,34 @@ class Timing:
     def pair_s(self) -> float:
         """Planned seconds for both directions of a pair."""
         return 2 * (self.warmup_s + self.measure_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSettings:
+    """What engines are told beside the timing; part of the plan, so that a resumed sweep keeps it.
+
+    ``pair_test`` is the nccl-tests program of a pair (``sendrecv``, ``all_reduce``, ``alltoall``),
+    ``nccl_tests_dir`` where these are looked for first; ``perftest`` the program of perftest.
+    ``at_a_time`` bounds the pairs for which programs are started at the same time.
+    """
+
+    pair_test: str = "sendrecv"
+    nccl_tests_dir: str | None = None
+    perftest: str = "ib_write_bw"
+    at_a_time: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """Everything an engine is made with besides the hosts and the launcher.
+
+    ``variables`` of a profile are in the environment of what measures.
+    """
+
+    timing: Timing = field(default_factory=Timing)
+    settings: EngineSettings = field(default_factory=EngineSettings)
+    fleet: FleetOptions = field(default_factory=FleetOptions)
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
 """What the engine has a host's worker do: JSON in, JSON out, nothing that takes long to import."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 
 from ncdiag.cluster.fleet.companion import CompanionFailed, Companions, companions
 from ncdiag.health.addresses import is_loopback, source_address_towards
 from ncdiag.health.facts import collect as collect_facts
+from ncdiag.health.nearest_gpu import nearest_gpu
 from ncdiag.health.nics import routed_nic
 from ncdiag.measure.engines.torch.messages import (
     Blame,
@@ -21,7 +21,6 @@ from ncdiag.measure.engines.torch.messages import (
     StoreOpened,
 )
 from ncdiag.measure.engines.torch.processes import SHARED_PROCESS, rail_process, shared_process
-from ncdiag.model.host import Gpu, Nic
 
 
 def collect(payload: bytes) -> bytes:
@@ -62,21 +61,6 @@ def _ready(timeout_s: float) -> Ready:
         return msgspec.json.decode(companions().ready(SHARED_PROCESS, timeout_s), type=Ready)
     except (CompanionFailed, msgspec.DecodeError) as error:
         return Ready(error=str(error))
-
-
-def nearest_gpu(nic: Nic, gpus: tuple[Gpu, ...], root: Path = Path("/")) -> int:
-    """The index of the GPU that shares most of its way through PCIe bridges with ``nic``; or 0."""
-
-    def shared(gpu: Gpu) -> int:
-        ways = [_way(address, root) for address in (nic.pci_address, gpu.pci_address)]
-        alike = [one == other for one, other in zip(*ways, strict=False)]
-        return alike.index(False) if False in alike else len(alike)
-
-    return max(gpus, key=lambda gpu: (shared(gpu), -gpu.index)).index if gpus else 0
-
-
-def _way(address: str | None, root: Path) -> tuple[str, ...]:
-    return (root / f"sys/bus/pci/devices/{address}").resolve().parts if address else ()
 
 
 def prepare(payload: bytes) -> bytes:

@@ -1,0 +1,29 @@
+"""A command that ends with whoever started it, however that ends."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+# Run between fork and the program itself: PR_SET_PDEATHSIG (1 in linux/prctl.h) is kept across
+# exec, and the parent may have ended before it was set. A program of its own, since running Python
+# code in a forked child of a process with threads (preexec_fn) can deadlock.
+_DIE_WITH_PARENT = """
+import ctypes, os, signal, sys
+parent, *argv = sys.argv[1:]
+ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))
+if os.getppid() != int(parent):
+    os._exit(1)
+try:
+    os.execvp(argv[0], argv)
+except OSError as error:
+    sys.exit(f"{argv[0]}: {error.strerror}")
+"""
+
+
+def die_with_parent(argv: Sequence[str]) -> tuple[str, ...]:
+    """The command that runs ``argv`` and is killed with the *thread* that starts it.
+
+    So that thread has to live as long as the command shall.
+    """
+    wrapper = (sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()))
+    return (*wrapper, *argv)

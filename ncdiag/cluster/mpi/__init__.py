@@ -1,0 +1,29 @@
+"""Ways to start one MPI program on many hosts; each returns the command, as launchers do."""
+
+from collections.abc import Mapping
+
+from ncdiag.cluster.launchers.base import Launcher
+from ncdiag.cluster.mpi.base import MakesStarter, MpiProgram, MpiStarter
+from ncdiag.model.errors import UsageError
+
+__all__ = ["STARTERS", "MpiProgram", "MpiStarter", "choose_starter"]
+
+STARTERS: Mapping[str, MakesStarter] = {}
+
+
+def choose_starter(launcher: Launcher) -> MpiStarter:
+    """How MPI programs are started beside ``launcher``.
+
+    A launcher that starts MPI programs itself has the starter of its own name; beside ssh and local
+    it is whichever mpiexec is installed. Raises UsageError, with where it looked, where none is.
+    """
+    reasons = []
+    own = launcher.name in STARTERS
+    for name in (launcher.name,) if own else tuple(STARTERS):
+        starter = STARTERS[name](launcher.options)
+        reason = starter.unavailable()
+        if reason is None:
+            return starter
+        reasons.append(f"{name}: {reason}")
+    why = "; ".join(reasons) or "none is known"
+    raise UsageError(f"no way to start MPI programs beside the launcher {launcher.name}: {why}")

@@ -1,0 +1,223 @@
+"""Runs launches to their end: bounded in time, in number, and in what is kept of what they say."""
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import IO, Self, cast
+
+from ncdiag.cluster.die_with_parent import die_with_parent
+from ncdiag.cluster.launchers.base import Launch
+
+_READ_BYTES = 1 << 16
+_KEPT_LINES = 40
+_MAX_LINE_CHARS = 2_000
+_MAX_OUTPUT_BYTES = 16 << 20
+# How often a command that says nothing is looked at again: a stop is noticed within this.
+_TICK_S = 0.2
+# After its end, how long what it left behind may hold its output open.
+_LAST_WORDS_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a launch ended.
+
+    ``code`` follows subprocess's rule for signals and is ``None`` where the command could not be
+    started, of which ``error`` is the reason. ``stdout`` is its first 16 MiB, ``said`` the last
+    lines of stderr. ``timed_out`` and ``stopped`` tell that it was killed here, by whom.
+    """
+
+    launch: Launch
+    code: int | None
+    stdout: bytes = b""
+    said: tuple[str, ...] = ()
+    seconds: float = 0.0
+    timed_out: bool = False
+    stopped: bool = False
+    error: str | None = None
+
+
+def run(
+    launch: Launch,
+    *,
+    timeout_s: float,
+    stop: threading.Event | None = None,
+    on_line: Callable[[bytes], None] | None = None,
+) -> Ended:
+    """Run ``launch`` to its end, or kill it with its whole process group after ``timeout_s``.
+
+    It gets what it has for standard input and then the end of it. ``on_line`` is told each line of
+    stdout, without its end, as it comes. Setting ``stop`` kills it at once.
+    """
+    began = time.monotonic()
+    try:
+        process = _start(launch)
+    except OSError as error:
+        return Ended(launch=launch, code=None, error=f"{launch.argv[0]}: {error.strerror}")
+    talk = _Talk(process, launch.stdin, on_line)
+    why = ""
+    try:
+        while talk.goes_on():
+            if stop is not None and stop.is_set():
+                why = "stopped"
+            elif time.monotonic() - began > timeout_s:
+                why = "timed out"
+            if why:
+                break
+    finally:
+        _kill_group(process)
+        talk.close()
+    return Ended(
+        launch=launch,
+        code=process.wait(),
+        stdout=bytes(talk.stdout),
+        said=tuple(talk.said),
+        seconds=time.monotonic() - began,
+        timed_out=why == "timed out",
+        stopped=why == "stopped",
+    )
+
+
+class Pool:
+    """Runs launches side by side, ``at_a_time`` at most; closing it kills what still runs."""
+
+    def __init__(self, at_a_time: int) -> None:
+        self._threads = ThreadPoolExecutor(max_workers=at_a_time, thread_name_prefix="launch")
+        self._stop = threading.Event()
+
+    def submit(
+        self,
+        launch: Launch,
+        *,
+        timeout_s: float,
+        on_line: Callable[[bytes], None] | None = None,
+    ) -> "Future[Ended]":
+        """Run ``launch`` as soon as there is room; ``timeout_s`` counts from its own start."""
+        return self._threads.submit(
+            run, launch, timeout_s=timeout_s, stop=self._stop, on_line=on_line
+        )
+
+    def close(self) -> None:
+        """Kill everything and wait for that; may be called twice."""
+        self._stop.set()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _start(launch: Launch) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        die_with_parent(launch.argv),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **launch.environment},
+        start_new_session=True,  # a Ctrl-C on the terminal is for us alone
+        bufsize=0,
+    )
+
+
+def _kill_group(process: "subprocess.Popen[bytes]") -> None:
+    """End what is left of the command; its number stays taken until it is waited for."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@dataclass(slots=True)
+class _Talk:
+    """What goes in and out of a running command, without ever waiting for one pipe alone."""
+
+    process: "subprocess.Popen[bytes]"
+    to_say: bytes
+    on_line: Callable[[bytes], None] | None
+    stdout: bytearray = field(default_factory=bytearray)
+    said: "deque[str]" = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
+    _rests: dict[str, bytes] = field(default_factory=lambda: {"stdout": b"", "stderr": b""})
+    _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
+    _ended_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("stdin", "stdout", "stderr"):
+            pipe = cast("IO[bytes]", getattr(self.process, name))
+            os.set_blocking(pipe.fileno(), False)
+            event = selectors.EVENT_WRITE if name == "stdin" else selectors.EVENT_READ
+            self._selector.register(pipe, event, name)
+
+    def goes_on(self) -> bool:
+        """Move what can be moved within a tick; whether there is more to come."""
+        for key, _ in self._selector.select(_TICK_S):
+            if key.data == "stdin":
+                self._write(cast("IO[bytes]", key.fileobj))
+            else:
+                self._read(cast("IO[bytes]", key.fileobj), key.data)
+        names = {key.data for key in self._selector.get_map().values()}
+        if not names & {"stdout", "stderr"}:
+            return not self._has_ended()
+        if not self._has_ended():
+            return True
+        self._ended_s = self._ended_s or time.monotonic()
+        return time.monotonic() - self._ended_s < _LAST_WORDS_S
+
+    def _has_ended(self) -> bool:
+        # Not reaped here, so that its process group can still be killed.
+        if self.process.returncode is not None:
+            return True
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self.process.pid, options) is not None
+
+    def _write(self, pipe: IO[bytes]) -> None:
+        try:
+            self.to_say = (
+                self.to_say[os.write(pipe.fileno(), self.to_say) :] if self.to_say else b""
+            )
+        except BlockingIOError:
+            return
+        except OSError:  # it does not listen
+            self.to_say = b""
+        if not self.to_say:
+            self._drop(pipe)
+
+    def _read(self, pipe: IO[bytes], name: str) -> None:
+        try:
+            data = os.read(pipe.fileno(), _READ_BYTES)
+        except BlockingIOError:
+            return
+        if not data:
+            self._drop(pipe)
+        if name == "stdout" and len(self.stdout) < _MAX_OUTPUT_BYTES:
+            self.stdout += data
+        *lines, rest = (self._rests[name] + data).split(b"\n")
+        if rest and (not data or len(rest) > _READ_BYTES):
+            lines.append(rest)
+            rest = b""
+        self._rests[name] = rest
+        for line in lines:
+            if name == "stdout":
+                if self.on_line:
+                    self.on_line(line)
+            elif line.strip():
+                text = line.decode(errors="replace").rstrip("\r")
+                self.said.append(text[:_MAX_LINE_CHARS])
+
+    def _drop(self, pipe: IO[bytes]) -> None:
+        self._selector.unregister(pipe)
+        pipe.close()
+
+    def close(self) -> None:
+        """Close all pipes."""
+        for key in list(self._selector.get_map().values()):
+            self._drop(cast("IO[bytes]", key.fileobj))
+        self._selector.close()

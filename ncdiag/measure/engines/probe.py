@@ -1,0 +1,74 @@
+"""Asks hosts what they are, by a launcher alone: no fleet is needed, and none is left behind."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import as_completed
+from dataclasses import dataclass
+
+from ncdiag.cluster.fleet import reasons
+from ncdiag.cluster.fleet.addresses import driver_addresses
+from ncdiag.cluster.launchers import Launcher, RemoteJob
+from ncdiag.cluster.processes import Ended, Pool
+from ncdiag.health.self_report import (
+    MODULE,
+    HostHint,
+    Question,
+    SelfReport,
+    decode_report,
+    encode_question,
+)
+from ncdiag.model.host import Host
+from ncdiag.model.text import visible
+
+# Starting Python from a cold network file system takes most of it.
+PROBE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """The hosts that answered, in the order given, and for the others the reason."""
+
+    reports: Mapping[str, SelfReport]
+    unreachable: Mapping[str, str]
+
+
+def probe(
+    hosts: Sequence[Host],
+    launcher: Launcher,
+    on_change: Callable[[str, str], None],
+    *,
+    driver_address: str | None = None,
+    timeout_s: float = PROBE_S,
+) -> Probed:
+    """Ask all hosts, a bounded number at a time; raises UsageError for hosts it cannot start."""
+    question = Question(
+        hosts={host.name: HostHint(nics=host.nics, address=host.address) for host in hosts},
+        driver_addresses=(driver_address,) if driver_address else driver_addresses(hosts),
+    )
+    launches = launcher.launches(hosts, RemoteJob(module=MODULE, stdin=encode_question(question)))
+    reports: dict[str, SelfReport] = {}
+    unreachable: dict[str, str] = {}
+
+    def hear(line: bytes) -> None:
+        report = decode_report(line)
+        if report and report.host in question.hosts:
+            reports[report.host] = report
+
+    with Pool(launcher.starts_at_a_time) as pool:
+        running = [pool.submit(one, timeout_s=timeout_s, on_line=hear) for one in launches]
+        for future in as_completed(running):
+            ended = future.result()
+            for name in ended.launch.hosts:
+                if name not in reports:
+                    unreachable[name] = _reason(ended, timeout_s)
+                on_change(name, unreachable.get(name, "up"))
+    return Probed(
+        {host.name: reports[host.name] for host in hosts if host.name in reports}, unreachable
+    )
+
+
+def _reason(ended: Ended, timeout_s: float) -> str:
+    if ended.timed_out:
+        return f"timed out: it did not answer within {timeout_s:g} s"
+    if ended.code is None:
+        return visible(f"cannot start {ended.error}")
+    return reasons.why_not_started(ended.code, ended.said)
