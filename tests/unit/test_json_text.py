@@ -17,6 +17,7 @@ BETWEEN_PROGRAMS = {
     "cli/topo/capturing.py",
     "cluster/fleet/protocol.py",
     "health/devices.py",
+    "health/self_report.py",
     "health/topology/capture.py",
     "measure/engines/torch/child.py",
     "measure/engines/torch/engine.py",
