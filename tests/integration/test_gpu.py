@@ -8,10 +8,10 @@ import pytest
 
 from ncdiag.cluster.fleet.companion import Companions
 from ncdiag.measure.engines.base import Endpoint, PairOrder, Timing
+from ncdiag.measure.engines.halves import Half
+from ncdiag.measure.engines.merge import merge
 from ncdiag.measure.engines.torch import task
-from ncdiag.measure.engines.torch.merge import merge
 from ncdiag.measure.engines.torch.messages import (
-    Half,
     MeasurePair,
     MeasureTask,
     OpenStore,

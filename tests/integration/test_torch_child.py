@@ -14,11 +14,10 @@ import pytest
 from ncdiag.cluster.fleet.companion import Companions
 from ncdiag.health.counters import read_counters
 from ncdiag.measure.engines.base import Endpoint, PairOrder, Timing
+from ncdiag.measure.engines.halves import Blame, Half
+from ncdiag.measure.engines.merge import merge
 from ncdiag.measure.engines.torch import task
-from ncdiag.measure.engines.torch.merge import merge
 from ncdiag.measure.engines.torch.messages import (
-    Blame,
-    Half,
     MeasurePair,
     MeasureTask,
     OpenStore,

@@ -13,21 +13,17 @@ from ncdiag.cluster.fleet import Call, CallFailed, CallTimeout, HostLost
 from ncdiag.health.nearest_gpu import nearest_gpu
 from ncdiag.measure.engines import ENGINES, open_engine
 from ncdiag.measure.engines.base import Endpoint, PairOrder, Timing
+from ncdiag.measure.engines.halves import Blame, Failure, Half, Received, Sent
 from ncdiag.measure.engines.torch import task
 from ncdiag.measure.engines.torch.child import set_environment
 from ncdiag.measure.engines.torch.engine import TorchEngine
 from ncdiag.measure.engines.torch.messages import (
     Backend,
-    Blame,
     Collected,
     CollectTask,
-    Failure,
-    Half,
     MeasureTask,
     PrepareTask,
     Ready,
-    Received,
-    Sent,
     StoreOpened,
 )
 from ncdiag.measure.engines.torch.placement import NO_GPU, choose_backend, place

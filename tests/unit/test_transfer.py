@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ncdiag.measure.engines import stream
 from ncdiag.measure.engines.base import Timing
-from ncdiag.measure.engines.torch.messages import Received, Sent
-from ncdiag.measure.engines.torch.windows import (
+from ncdiag.measure.engines.halves import Received, Sent
+from ncdiag.measure.engines.windows import (
     EXTENSION_S,
     FIRST_CHUNK_BYTES,
     MIN_WINDOWS,
@@ -22,8 +23,8 @@ from ncdiag.measure.engines.torch.windows import (
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'ncdiag[torch]'")
 
-from ncdiag.measure.engines.torch import transfer  # noqa: E402 - it imports torch
-from ncdiag.measure.engines.torch.errors import one_line  # noqa: E402
+from ncdiag.measure.engines.torch.errors import one_line  # noqa: E402 - it needs torch
+from ncdiag.measure.engines.torch.memory import TensorMemory  # noqa: E402
 
 MAX_CHUNK = 64 * 1024
 TIMING = Timing(warmup_s=0.01, window_s=0.01, measure_s=0.05)
@@ -134,7 +135,7 @@ class Done:
 
     def wait(self) -> None:
         if not self.event.wait(5):
-            raise transfer.StalledError("nothing moved")
+            raise stream.StalledError("nothing moved")
 
 
 class MemoryChannel:
@@ -151,7 +152,7 @@ class MemoryChannel:
     def send(self, chunk: torch.Tensor) -> Done:
         done, offer = Done(), self.out.get(timeout=5)
         if offer is None:
-            raise transfer.PeerLostError("the other side is gone")
+            raise stream.PeerLostError("the other side is gone")
         posted, receiver = offer
         moved = self.alter(self.sent, chunk)
         self.sent += 1
@@ -179,13 +180,13 @@ def wire() -> tuple[MemoryChannel, MemoryChannel]:
 def transferred(
     source: MemoryChannel, target: MemoryChannel, timing: Timing = TIMING, *, forward: bool = True
 ) -> tuple[Sent, Received]:
-    def stream(channel: MemoryChannel) -> transfer.Stream:
-        memory = transfer.Memory(channel.max_chunk_bytes, channel.device)
-        return transfer.Stream(channel, memory, timing, forward=forward)
+    def end(channel: MemoryChannel) -> stream.Stream[torch.Tensor]:
+        memory = TensorMemory(channel.max_chunk_bytes, channel.device)
+        return stream.Stream(channel, memory, timing, forward=forward)
 
     with ThreadPoolExecutor(2) as pool:
-        receiving = pool.submit(stream(target).receive)
-        sending = pool.submit(stream(source).send)
+        receiving = pool.submit(end(target).receive)
+        sending = pool.submit(end(source).send)
         try:
             received = receiving.result()
         finally:
@@ -215,7 +216,7 @@ def flip(position: int, at_chunk: int) -> Callable[[int, torch.Tensor], torch.Te
 def test_one_wrong_bit_is_found(position: int) -> None:
     source, target = wire()
     source.alter = flip(position, at_chunk=0)
-    with pytest.raises(transfer.DamagedError, match="payload arrived damaged"):
+    with pytest.raises(stream.DamagedError, match="payload arrived damaged"):
         transferred(source, target)
 
 
@@ -228,12 +229,12 @@ def test_a_chunk_that_arrives_instead_of_another_is_found() -> None:
         return kept[0] if number == 1 else chunk
 
     source.alter = replay
-    with pytest.raises(transfer.DamagedError, match="not the one expected"):
+    with pytest.raises(stream.DamagedError, match="not the one expected"):
         transferred(source, target)
 
 
 def test_payload_of_the_other_direction_is_not_taken_for_ones_own() -> None:
-    memory = transfer.Memory(MAX_CHUNK, torch.device("cpu"))
+    memory = TensorMemory(MAX_CHUNK, torch.device("cpu"))
     seen = {
         bytes(memory.expected(number, 8, 4096, forward=forward).numpy())
         for number in range(3)
@@ -246,19 +247,22 @@ def test_a_chunk_that_never_arrives_is_a_stall(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Done, "wait", lambda self: self.event.wait(0.2) or _stall())
     source, target = wire()
     source.alter = lambda number, chunk: None if number == 5 else chunk
-    with pytest.raises(transfer.StalledError):
+    with pytest.raises(stream.StalledError):
         transferred(source, target)
 
 
 def _stall() -> None:
-    raise transfer.StalledError("nothing moved")
+    raise stream.StalledError("nothing moved")
 
 
 def test_both_sides_meet_in_a_greeting() -> None:
     first, second = wire()
+    memory = TensorMemory(MAX_CHUNK, first.device)
     with ThreadPoolExecutor(2) as pool:
         futures = [
-            pool.submit(transfer.greet, channel, first=is_first)
+            pool.submit(
+                stream.greet, channel, TensorMemory(MAX_CHUNK, channel.device).token, first=is_first
+            )
             for channel, is_first in ((first, True), (second, False))
         ]
         assert [future.result(timeout=5) for future in futures] == [None, None]

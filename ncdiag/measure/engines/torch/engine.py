@@ -10,15 +10,13 @@ import msgspec
 from ncdiag.cluster.fleet import Call, CallError, Fleet, HostLost
 from ncdiag.cluster.fleet.calls import Function
 from ncdiag.measure.engines.base import Endpoint, PairOrder, Timing
+from ncdiag.measure.engines.halves import Blame, Failure, Half
+from ncdiag.measure.engines.merge import merge
 from ncdiag.measure.engines.torch import task
-from ncdiag.measure.engines.torch.merge import merge
 from ncdiag.measure.engines.torch.messages import (
     Backend,
-    Blame,
     Collected,
     CollectTask,
-    Failure,
-    Half,
     MeasurePair,
     MeasureTask,
     OpenStore,

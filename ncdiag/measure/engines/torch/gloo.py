@@ -7,8 +7,8 @@ import torch
 from torch import distributed
 from torch._C._distributed_c10d import Store, Work
 
+from ncdiag.measure.engines.stream import PeerLostError, StalledError
 from ncdiag.measure.engines.torch.errors import one_line
-from ncdiag.measure.engines.torch.transfer import PeerLostError, StalledError
 
 # gloo passes 10 Gbit/s a connection on few hosts: 8 MiB last over 5 ms there.
 MAX_CHUNK_BYTES = 8 * 1024 * 1024

@@ -1,38 +1,21 @@
 """What the measuring process does with a request."""
 
-import time
-
 import torch
 
-from ncdiag.health.counters import Counters, read_counters
+from ncdiag.measure.engines.exchange import exchange, measure_half
+from ncdiag.measure.engines.halves import Half
+from ncdiag.measure.engines.stream import Channel
 from ncdiag.measure.engines.torch.errors import one_line
 from ncdiag.measure.engines.torch.gloo import GlooChannel
+from ncdiag.measure.engines.torch.memory import TensorMemory
 from ncdiag.measure.engines.torch.messages import (
-    CROSSED_SHARE,
     Backend,
-    Blame,
-    Failure,
-    Half,
     MeasurePair,
     OpenStore,
     Ready,
     StoreOpened,
 )
 from ncdiag.measure.engines.torch.rendezvous import CONNECT_S, Stores, connect
-from ncdiag.measure.engines.torch.transfer import (
-    Channel,
-    DamagedError,
-    Memory,
-    PeerLostError,
-    StalledError,
-    Stream,
-    greet,
-)
-from ncdiag.model.host import Nic
-
-# Drivers that fetch counters from the card once a second show a transfer only afterwards.
-_COUNTER_LAG_S = 1.2
-_COUNTER_RETRY_S = 0.05
 
 
 class Measurer:
@@ -46,8 +29,8 @@ class Measurer:
         self._backend = backend
         self._stores = Stores()
         # Made now, since the first use of a GPU takes seconds.
-        self._memory = Memory(*_nature(backend))
-        self._channel: Channel | None = None
+        self._memory = TensorMemory(*_nature(backend))
+        self._channel: Channel[torch.Tensor] | None = None
 
     def answer(self, request: OpenStore | MeasurePair) -> StoreOpened | Half:
         """Do what is asked; a failure is part of the answer."""
@@ -65,22 +48,13 @@ class Measurer:
             self._channel = None
 
     def _measure(self, pair: MeasurePair) -> Half:
-        half = Half()
-        try:
-            before = read_counters(pair.nic)
-            try:
-                self._channel = self._open(pair)
-                self._exchange(self._channel, pair, half)
-            except Exception as error:  # noqa: BLE001 - whatever torch raises costs this pair alone
-                half.failure = _failure(error)
-            moved = _moved(pair.nic, before, half)
-            half.tx_bytes, half.rx_bytes = moved.tx_bytes, moved.rx_bytes
-        except (OSError, ValueError) as error:
-            text = f"the counters of {pair.nic.name} cannot be read: {one_line(error)}"
-            half.failure = half.failure or Failure(Blame.LOCAL, text)
-        return half
+        def transfer(half: Half) -> None:
+            self._channel = self._open(pair)
+            exchange(self._channel, self._memory, pair.timing, half, first=pair.first)
 
-    def _open(self, pair: MeasurePair) -> Channel:
+        return measure_half(pair.nic, transfer, one_line)
+
+    def _open(self, pair: MeasurePair) -> Channel[torch.Tensor]:
         where = (pair.store_address, pair.store_port, pair.meeting)
         store = self._stores.own(*where) if pair.first else connect(*where)
         if self._backend is Backend.NCCL:
@@ -89,17 +63,6 @@ class Measurer:
             return NcclChannel(store, first=pair.first)
         address = pair.nic.address or pair.store_address
         return GlooChannel(store, address, first=pair.first, connect_s=CONNECT_S)
-
-    def _exchange(self, channel: Channel, pair: MeasurePair, half: Half) -> None:
-        greet(channel, first=pair.first)
-        for forward in (True, False):
-            stream = Stream(channel, self._memory, pair.timing, forward=forward)
-            if forward is pair.first:
-                half.sent = stream.send()
-            else:
-                half.received = stream.receive()
-        # Whoever drops a connection first may cut off what the other has not read yet.
-        greet(channel, first=pair.first)
 
 
 def _nccl_version() -> str:
@@ -113,32 +76,3 @@ def _nature(backend: Backend) -> tuple[int, torch.device]:
     from ncdiag.measure.engines.torch.nccl import NcclChannel
 
     return NcclChannel.max_chunk_bytes, NcclChannel.device
-
-
-def _failure(error: Exception) -> Failure:
-    match error:
-        case DamagedError():
-            return Failure(Blame.PAYLOAD, str(error))
-        case StalledError():
-            return Failure(Blame.STALLED, str(error))
-        case PeerLostError():
-            return Failure(Blame.PEER, str(error))
-        case _:
-            return Failure(Blame.LOCAL, one_line(error))
-
-
-def _moved(nic: Nic, before: Counters, half: Half) -> Counters:
-    """How far the counters moved over the whole pair.
-
-    Payload leaves a host in one direction of the pair only and arrives in the other, so the two
-    need no reading in between: what the other direction adds are acknowledgements.
-    """
-    sent = half.sent.payload_bytes if half.sent else 0
-    received = half.received.payload_bytes if half.received else 0
-    end_s = time.monotonic() + _COUNTER_LAG_S
-    while True:
-        moved = read_counters(nic).since(before)
-        late = moved.tx_bytes < sent * CROSSED_SHARE or moved.rx_bytes < received * CROSSED_SHARE
-        if not late or half.failure or time.monotonic() > end_s:
-            return moved
-        time.sleep(_COUNTER_RETRY_S)

@@ -8,8 +8,8 @@ import torch
 from torch import distributed
 from torch._C._distributed_c10d import Store, Work
 
+from ncdiag.measure.engines.stream import PeerLostError, StalledError
 from ncdiag.measure.engines.torch.errors import one_line
-from ncdiag.measure.engines.torch.transfer import PeerLostError, StalledError
 
 # 64 MiB last 1.3 ms at 400 Gbit/s, which a completion polled every 20 us divides finely enough.
 MAX_CHUNK_BYTES = 64 * 1024 * 1024

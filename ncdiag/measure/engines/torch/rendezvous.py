@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
-from ncdiag.measure.engines.torch.transfer import PeerLostError
+from ncdiag.measure.engines.stream import PeerLostError
 
 # The longest one side waits for the other to come; a process that is being replaced needs about
 # 4 s on busy cores.

@@ -9,12 +9,10 @@ from ncdiag.health.addresses import is_loopback, source_address_towards
 from ncdiag.health.facts import collect as collect_facts
 from ncdiag.health.nearest_gpu import nearest_gpu
 from ncdiag.health.nics import routed_nic
+from ncdiag.measure.engines.halves import Blame, Failure, Half
 from ncdiag.measure.engines.torch.messages import (
-    Blame,
     Collected,
     CollectTask,
-    Failure,
-    Half,
     MeasureTask,
     PrepareTask,
     Ready,

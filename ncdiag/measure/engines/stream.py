@@ -10,26 +10,24 @@ import time
 from collections import deque
 from functools import cache
 from itertools import count
-from typing import Protocol
-
-import torch
+from typing import Generic, Protocol, TypeVar
 
 from ncdiag.health.cpu import read_cpu_times
 from ncdiag.measure.engines.base import Timing
-from ncdiag.measure.engines.torch.messages import Received, Sent
-from ncdiag.measure.engines.torch.windows import FIRST_CHUNK_BYTES, Pace, Windows
+from ncdiag.measure.engines.halves import Received, Sent
+from ncdiag.measure.engines.windows import FIRST_CHUNK_BYTES, Pace, Windows
 
 # gloo sends a chunk only once the receiver has posted it: with one in flight the wire is idle in
 # between (3 per cent at chunks of 4 MiB).
 IN_FLIGHT = 2
 # One more, so that a chunk can be looked at while two are under way.
-_SLOTS = IN_FLIGHT + 1
+SLOTS = IN_FLIGHT + 1
 HEADER_BYTES = 8
 # Comparing payload costs about a tenth of a core at 1 Gbit/s. On a fast link, chunks are skipped
 # (their headers are not) once it has used this share of the time.
 _CHECK_SHARE = 0.2
 # Patterns of the slots begin at multiples of this, which is no multiple of a page.
-_STRIDE_BYTES = 4096 + 64
+STRIDE_BYTES = 4096 + 64
 _SEED = 20_260_101
 
 
@@ -53,17 +51,20 @@ class Pending(Protocol):
         ...
 
 
-class Channel(Protocol):
+Chunk = TypeVar("Chunk")
+_Moved = TypeVar("_Moved", contravariant=True)
+
+
+class Channel(Protocol[_Moved]):
     """A connection to one peer that keeps chunks in order."""
 
     max_chunk_bytes: int
-    device: torch.device
 
-    def send(self, chunk: torch.Tensor) -> Pending:
+    def send(self, chunk: _Moved) -> Pending:
         """Begin to send."""
         ...
 
-    def receive(self, chunk: torch.Tensor) -> Pending:
+    def receive(self, chunk: _Moved) -> Pending:
         """Begin to receive into ``chunk``, which is as long as what was sent."""
         ...
 
@@ -72,54 +73,53 @@ class Channel(Protocol):
         ...
 
 
-class Memory:
-    """Buffers and the expected content for transfers, made once and used for every pair."""
+class Memory(Protocol[Chunk]):
+    """``SLOTS`` buffers for chunks, which take turns, and what their content should be.
 
-    def __init__(self, max_chunk_bytes: int, device: torch.device) -> None:
-        length = max_chunk_bytes + 2 * _SLOTS * _STRIDE_BYTES
-        # The same numbers wherever Python runs: the Mersenne Twister is specified.
-        noise = bytearray(random.Random(_SEED).randbytes(length))  # noqa: S311 - a test pattern
-        self._pattern = torch.frombuffer(noise, dtype=torch.uint8).to(device)
-        self._slots = [
-            torch.empty(max_chunk_bytes, dtype=torch.uint8, device=device) for _ in range(_SLOTS)
-        ]
-        self._headers = [slot[:HEADER_BYTES].view(torch.int64) for slot in self._slots]
-        self._filled = [HEADER_BYTES] * _SLOTS
+    ``token`` is memory of ``HEADER_BYTES`` besides, for greetings.
+    """
+
+    token: Chunk
 
     def restart(self) -> None:
         """Forget what the slots hold."""
-        self._filled = [HEADER_BYTES] * _SLOTS
+        ...
 
-    def slot(self, number: int, size_bytes: int) -> torch.Tensor:
+    def slot(self, number: int, size_bytes: int) -> Chunk:
         """The memory of chunk ``number``."""
-        return self._slots[number % _SLOTS][:size_bytes]
+        ...
 
-    def expected(self, number: int, start: int, end: int, *, forward: bool) -> torch.Tensor:
-        """The content of a chunk between two of its bytes; it differs by direction and slot."""
-        offset = _STRIDE_BYTES * (_SLOTS * forward + number % _SLOTS)
-        return self._pattern[offset + start : offset + end]
-
-    def fill(self, number: int, size_bytes: int, following_bytes: int, *, forward: bool) -> None:
+    def fill(self, number: int, size_bytes: int, header: int, *, forward: bool) -> None:
         """Write a chunk into its slot: the header, and what the slot does not hold already."""
-        index = number % _SLOTS
-        filled = self._filled[index]
-        if size_bytes > filled:
-            missing = self.expected(number, filled, size_bytes, forward=forward)
-            self._slots[index][filled:size_bytes].copy_(missing)
-            self._filled[index] = size_bytes
-        self._headers[index][0] = number << 8 | following_bytes.bit_length()
+        ...
 
-    def header(self, number: int) -> tuple[int, int]:
-        """Number and following size of the chunk that lies in the slot of ``number``."""
-        value = int(self._headers[number % _SLOTS].item())
-        exponent = value & 0xFF
-        return value >> 8, 1 << (exponent - 1) if exponent else 0
+    def header(self, number: int) -> int:
+        """The header of the chunk that lies in the slot of ``number``."""
+        ...
+
+    def is_as_sent(self, number: int, size_bytes: int, *, forward: bool) -> bool:
+        """Whether a slot holds, behind the header, exactly what ``fill`` writes."""
+        ...
 
 
-class Stream:
+def pattern(max_chunk_bytes: int) -> bytearray:
+    """The content that slots of ``max_chunk_bytes`` are filled from, the same on every host."""
+    length = max_chunk_bytes + 2 * SLOTS * STRIDE_BYTES
+    # The same numbers wherever Python runs: the Mersenne Twister is specified.
+    return bytearray(random.Random(_SEED).randbytes(length))  # noqa: S311 - a test pattern
+
+
+def pattern_offset(number: int, *, forward: bool) -> int:
+    """Where in the pattern the content of a chunk begins; it differs by direction and slot."""
+    return STRIDE_BYTES * (SLOTS * forward + number % SLOTS)
+
+
+class Stream(Generic[Chunk]):
     """One direction; ``forward`` is from the pair's first to its second."""
 
-    def __init__(self, channel: Channel, memory: Memory, timing: Timing, *, forward: bool) -> None:
+    def __init__(
+        self, channel: Channel[Chunk], memory: Memory[Chunk], timing: Timing, *, forward: bool
+    ) -> None:
         self._channel, self._memory, self._forward = channel, memory, forward
         self._windows, self._pace = Windows(timing), Pace(channel.max_chunk_bytes)
         self._under_way: deque[tuple[Pending, int]] = deque()
@@ -141,7 +141,8 @@ class Stream:
             following = 0 if enough else self._pace.chunk_bytes
             if following:
                 announced.append(following)
-            self._memory.fill(number, size, following, forward=self._forward)
+            header = _header(number, following)
+            self._memory.fill(number, size, header, forward=self._forward)
             work = self._channel.send(self._memory.slot(number, size))
             self._under_way.append((work, size))
         while self._under_way:
@@ -156,7 +157,7 @@ class Stream:
             if not self._under_way:
                 break
             size = self._finish_oldest()
-            found, following = self._memory.header(number)
+            found, following = _read_header(self._memory.header(number))
             if found != number or following not in _sizes(self._channel.max_chunk_bytes):
                 raise DamagedError("payload arrived damaged: a chunk is not the one expected")
             if following:
@@ -181,15 +182,22 @@ class Stream:
         begin_s = time.monotonic()
         if self._checking_s > _CHECK_SHARE * (begin_s - self._began_s):
             return
-        expected = self._memory.expected(number, HEADER_BYTES, size, forward=self._forward)
-        # Compared in words: torch looks at one element at a time, of whatever size.
-        found = self._memory.slot(number, size)[HEADER_BYTES:]
-        if not torch.equal(found.view(torch.int64), expected.view(torch.int64)):
+        if not self._memory.is_as_sent(number, size, forward=self._forward):
             raise DamagedError("payload arrived damaged")
         self._checking_s += time.monotonic() - begin_s
 
     def _idle(self) -> float | None:
         return read_cpu_times().idle_share_since(self._cpu_before)
+
+
+def _header(number: int, following_bytes: int) -> int:
+    """Number and following size, which is a power of two or nothing, in 64 bits."""
+    return number << 8 | following_bytes.bit_length()
+
+
+def _read_header(value: int) -> tuple[int, int]:
+    exponent = value & 0xFF
+    return value >> 8, 1 << (exponent - 1) if exponent else 0
 
 
 @cache
@@ -199,8 +207,7 @@ def _sizes(most: int) -> frozenset[int]:
     return frozenset({0, *(1 << power - 1 for power in range(least, most.bit_length() + 1))})
 
 
-def greet(channel: Channel, *, first: bool) -> None:
+def greet(channel: Channel[Chunk], token: Chunk, *, first: bool) -> None:
     """Return when the other side has come this far too; raises StalledError or PeerLostError."""
-    token = torch.zeros(HEADER_BYTES, dtype=torch.uint8, device=channel.device)
     for sending in (first, not first):
         (channel.send(token) if sending else channel.receive(token)).wait()

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from ncdiag.measure.engines.base import Endpoint, PairOrder
-from ncdiag.measure.engines.torch.messages import CROSSED_SHARE, Failure, Half
-from ncdiag.measure.engines.torch.windows import MIN_WINDOWS
+from ncdiag.measure.engines.halves import CROSSED_SHARE, Failure, Half
+from ncdiag.measure.engines.windows import MIN_WINDOWS
 from ncdiag.model.measurement import Measurement
 from ncdiag.model.text import visible
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from ncdiag.measure.engines.base import Timing
-from ncdiag.measure.engines.torch.messages import Received
+from ncdiag.measure.engines.halves import Received
 
 # A median of fewer says nothing about how steady a link is.
 MIN_WINDOWS = 3
