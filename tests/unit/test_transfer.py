@@ -257,13 +257,11 @@ def _stall() -> None:
 
 def test_both_sides_meet_in_a_greeting() -> None:
     first, second = wire()
-    memory = TensorMemory(MAX_CHUNK, first.device)
     with ThreadPoolExecutor(2) as pool:
         futures = [
-            pool.submit(
-                stream.greet, channel, TensorMemory(MAX_CHUNK, channel.device).token, first=is_first
-            )
+            pool.submit(stream.greet, channel, token.token, first=is_first)
             for channel, is_first in ((first, True), (second, False))
+            for token in [torch.zeros(stream.HEADER_BYTES, dtype=torch.uint8)]
         ]
         assert [future.result(timeout=5) for future in futures] == [None, None]
 

@@ -52,19 +52,19 @@ class Pending(Protocol):
 
 
 Chunk = TypeVar("Chunk")
-_Moved = TypeVar("_Moved", contravariant=True)
+Chunk_contra = TypeVar("Chunk_contra", contravariant=True)
 
 
-class Channel(Protocol[_Moved]):
+class Channel(Protocol[Chunk_contra]):
     """A connection to one peer that keeps chunks in order."""
 
     max_chunk_bytes: int
 
-    def send(self, chunk: _Moved) -> Pending:
+    def send(self, chunk: Chunk_contra) -> Pending:
         """Begin to send."""
         ...
 
-    def receive(self, chunk: _Moved) -> Pending:
+    def receive(self, chunk: Chunk_contra) -> Pending:
         """Begin to receive into ``chunk``, which is as long as what was sent."""
         ...
 
