@@ -1,0 +1,1 @@
+"""Sweeps, benchmarks and imports over time, in one SQLite file."""

@@ -1,0 +1,124 @@
+"""Puts a benchmark into the tables of a store, and gets the past ones out."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from ncdiag.model.bench import BenchPoint, BenchReport
+from ncdiag.store.numbering import storable
+from ncdiag.store.records import PastCurve
+from ncdiag.store.redact import redacted_text
+
+_POINT: Final = (
+    "size_bytes, time_us, algbw_gb_per_s, busbw_gb_per_s, min_busbw_gb_per_s, max_busbw_gb_per_s,"
+    " repeats, wrong, expected_time_us, expected_busbw_gb_per_s"
+)
+_POINT_FIELDS: Final = tuple(_POINT.replace(" ", "").split(","))
+_CURVES: Final = """
+    SELECT curves.run, curves.place, runs.started, runs.engine, runs.verdict, curves.collective,
+           curves.host_names, curves.ranks, curves.plateau_busbw_gb_per_s,
+           curves.plateau_from_bytes, curves.expected_busbw_gb_per_s, curves.efficiency,
+           curves.error
+    FROM curves JOIN runs ON runs.id = curves.run
+    WHERE curves.collective = :collective
+      AND (:hosts IS NULL OR curves.hosts = :hosts)
+      AND (:engine IS NULL OR runs.engine = :engine)
+      AND (:since IS NULL OR runs.started >= :since)
+      AND (:before IS NULL OR runs.started < :before)
+    ORDER BY runs.started DESC, runs.id DESC, curves.place DESC
+    LIMIT :last
+"""
+
+
+def add_bench(database: sqlite3.Connection, run: int, report: BenchReport) -> None:
+    """Add the curves and points of ``report`` to the run numbered ``run``."""
+    for place, curve in enumerate(report.curves):
+        names = msgspec.json.encode([storable(name) for name in curve.hosts]).decode()
+        error = None if curve.error is None else storable(redacted_text(curve.error))
+        database.execute(
+            "INSERT INTO curves VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                run,
+                place,
+                storable(report.collective),
+                len(curve.hosts),
+                curve.ranks,
+                names,
+                curve.plateau_busbw_gb_per_s,
+                curve.plateau_from_bytes,
+                curve.expected_busbw_gb_per_s,
+                curve.efficiency,
+                error,
+            ),
+        )
+        database.executemany(
+            f"INSERT OR REPLACE INTO points (run, place, {_POINT})"  # noqa: S608 - our own names
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (run, place, *(getattr(point, name) for name in _POINT_FIELDS))
+                for point in curve.points
+            ),
+        )
+
+
+def past_curves(
+    database: sqlite3.Connection,
+    collective: str,
+    *,
+    hosts: int | None,
+    engine: str | None,
+    since: str | None,
+    before: str | None,
+    last: int,
+) -> list[PastCurve]:
+    """The newest ``last`` curves, the oldest of them first."""
+    wanted = {
+        "collective": storable(collective),
+        "hosts": hosts,
+        "engine": engine,
+        "since": since,
+        "before": before,
+        "last": last,
+    }
+    rows = database.execute(_CURVES, wanted).fetchall()
+    return [_curve(row, _points(database, row[0], row[1])) for row in reversed(rows)]
+
+
+def collectives(database: sqlite3.Connection) -> list[str]:
+    """All collectives that a benchmark was recorded of, by name."""
+    rows = database.execute("SELECT DISTINCT collective FROM curves ORDER BY collective")
+    return [row[0] for row in rows]
+
+
+def _curve(row: Sequence[object], points: tuple[BenchPoint, ...]) -> PastCurve:
+    run, _place, started, engine, verdict, collective, names, ranks, *figures = row
+    plateau, plateau_from, expected, efficiency, error = figures
+    return msgspec.convert(
+        {
+            "run": run,
+            "started": started,
+            "engine": engine,
+            "verdict": verdict,
+            "collective": collective,
+            "hosts": tuple(msgspec.json.decode(str(names))),
+            "ranks": ranks,
+            "plateau_busbw_gb_per_s": plateau,
+            "plateau_from_bytes": plateau_from,
+            "expected_busbw_gb_per_s": expected,
+            "efficiency": efficiency,
+            "error": error,
+            "points": points,
+        },
+        PastCurve,
+    )
+
+
+def _points(database: sqlite3.Connection, run: int, place: int) -> tuple[BenchPoint, ...]:
+    rows = database.execute(
+        f"SELECT {_POINT} FROM points"  # noqa: S608 - our own names
+        " WHERE run = ? AND place = ? ORDER BY size_bytes",
+        (run, place),
+    )
+    return tuple(BenchPoint(**dict(zip(_POINT_FIELDS, row, strict=True))) for row in rows)
