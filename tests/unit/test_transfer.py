@@ -256,12 +256,10 @@ def _stall() -> None:
 
 
 def test_both_sides_meet_in_a_greeting() -> None:
-    first, second = wire()
     with ThreadPoolExecutor(2) as pool:
         futures = [
-            pool.submit(stream.greet, channel, token.token, first=is_first)
-            for channel, is_first in ((first, True), (second, False))
-            for token in [torch.zeros(stream.HEADER_BYTES, dtype=torch.uint8)]
+            pool.submit(stream.greet, channel, torch.zeros(8, dtype=torch.uint8), first=is_first)
+            for channel, is_first in zip(wire(), (True, False), strict=True)
         ]
         assert [future.result(timeout=5) for future in futures] == [None, None]
 
