@@ -7,6 +7,7 @@ are in bytes as nccl-tests count them, bandwidths in GB/s of 1e9 bytes, times in
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ncdiag.model.log import Benchmark
 from ncdiag.model.verdict import Verdict
 
 
@@ -15,6 +16,7 @@ class BenchFindingKind(StrEnum):
 
     WRONG_DATA = "wrong_data"
     BELOW_EXPECTATION = "below_expectation"
+    BELOW_HISTORY = "below_history"
     CLIFF = "cliff"
     SLOW_RANK = "slow_rank"
     SCALING_BREAK = "scaling_break"
@@ -30,11 +32,29 @@ class BenchSeverity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BenchRun:
+    """One run of a collective over ``hosts``, as it was measured and before anybody judges it.
+
+    ``ranks_per_host`` ranks go host by host in the order of ``hosts``. ``benchmark`` is what it
+    printed, ``None`` where that is nothing; ``error`` says why it gave nothing, or not all.
+    ``wrong_data`` is true where the run itself says so besides its rows (an exit code).
+    """
+
+    hosts: tuple[str, ...]
+    ranks_per_host: int
+    benchmark: Benchmark | None = None
+    error: str | None = None
+    wrong_data: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BenchPoint:
     """One size: medians over the repeats, of the better half (out of place or in place).
 
     ``min_busbw_gb_per_s`` and ``max_busbw_gb_per_s`` are over the repeats; ``wrong`` counts wrong
-    elements in all of them, ``None`` where nothing was checked.
+    elements in all of them, ``None`` where nothing was checked. ``cliff`` marks a size that falls
+    out of the curve. ``history_min_busbw_gb_per_s`` and ``..._max_...`` are over earlier benchmarks
+    of the same collective on as many hosts, ``None`` without any.
     """
 
     size_bytes: int
@@ -47,6 +67,9 @@ class BenchPoint:
     wrong: int | None = None
     expected_time_us: float | None = None
     expected_busbw_gb_per_s: float | None = None
+    cliff: bool = False
+    history_min_busbw_gb_per_s: float | None = None
+    history_max_busbw_gb_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +77,8 @@ class BenchCurve:
     """The sizes of one number of hosts; ``plateau_busbw_gb_per_s`` is where large sizes level off.
 
     ``efficiency`` is that over the expectation for large sizes; ``None`` where either is not known.
-    ``error`` says why a run gave nothing, or not all.
+    ``error`` says why a run gave nothing, or not all. ``history_plateau_gb_per_s`` is the median
+    plateau of ``history_runs`` earlier benchmarks like this one.
     """
 
     hosts: tuple[str, ...]
@@ -66,6 +90,8 @@ class BenchCurve:
     expected_from: tuple[str, ...] = ()
     efficiency: float | None = None
     error: str | None = None
+    history_plateau_gb_per_s: float | None = None
+    history_runs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,3 +102,14 @@ def format_count(number: int, thing: str) -> str:
     if number == 1:
         return f"1 {thing}"
     return f"{number:,} {thing}{'es' if thing.endswith(('s', 'ch', 'sh')) else 's'}"
+
+
+def format_bytes(size_bytes: float) -> str:
+    """``8 B``, ``64 MiB``, ``1.5 GiB``: powers of 1024, as sizes are typed."""
+    units = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+    value = float(size_bytes)
+    for unit in units:
+        if value < 1024 or unit == units[-1]:
+            break
+        value /= 1024
+    return f"{value:.4g} {unit}"

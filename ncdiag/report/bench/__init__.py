@@ -1,0 +1,1 @@
+"""What a benchmark of one collective found, as text, JSON, CSV, HTML and a picture."""

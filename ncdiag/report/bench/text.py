@@ -1,0 +1,137 @@
+"""What a benchmark ends with on the terminal: sizes, findings, and one line of verdict."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ncdiag.model.bench import BenchCurve, BenchFinding, BenchPoint, BenchReport, BenchSeverity
+from ncdiag.model.text import visible
+from ncdiag.model.units import format_bytes
+from ncdiag.model.verdict import Verdict
+from ncdiag.report.bench import describe
+from ncdiag.report.bench.presentable import presentable
+
+_STYLES = {
+    Verdict.HEALTHY: "bold green",
+    Verdict.FAULTY: "bold red",
+    Verdict.INCONCLUSIVE: "bold yellow",
+}
+_LABEL = 11
+_MOST_SIZES = 12
+_MOST_FINDINGS = 8
+
+
+def render_terminal(report: BenchReport, console: Console, directory: Path | None) -> None:
+    """Print the result; everything else is in the report under ``directory``."""
+    report = presentable(report)
+    curve = describe.largest(report)
+    if len(report.curves) > 1:
+        console.print(_scaling(report.curves))
+    if curve is not None and curve.points:
+        console.print(_sizes(curve))
+    for finding in report.findings[:_MOST_FINDINGS]:
+        _finding(console, finding)
+    if len(report.findings) > _MOST_FINDINGS:
+        _say(console, "and", f"{len(report.findings) - _MOST_FINDINGS} more in the report")
+    for nodes, reason in describe.unreachable(report):
+        _say(console, "unreachable", f"{nodes}: {reason}")
+    for note in report.notes:
+        _say(console, "note", note)
+    _say(console, "measured", describe.measured(report))
+    if curve is not None and curve.points:
+        _say(console, "plateau", describe.plateau(curve))
+    _say(console, "yardstick", describe.yardstick(report))
+    if directory is not None:
+        _say_whole(console, "report", visible(str(directory / "bench.html")))
+    line = Text(f"{report.verdict.upper()}: ", style=_STYLES[report.verdict])
+    line.append(describe.verdict(report), style="default")
+    console.print(line, soft_wrap=True)
+
+
+def shown_sizes(points: Sequence[BenchPoint]) -> list[BenchPoint]:
+    """The sizes that show the shape, and every odd one with its neighbours."""
+    if len(points) <= _MOST_SIZES:
+        return list(points)
+    step = -(-len(points) // _MOST_SIZES)
+    kept = set(range(len(points) - 1, -1, -step))
+    for number, point in enumerate(points):
+        if describe.remarks(point):
+            kept |= {number - 1, number, number + 1}
+    return [point for number, point in enumerate(points) if number in kept]
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="left" if not column else "right", no_wrap=True)
+    return table
+
+
+def _sizes(curve: BenchCurve) -> Table:
+    table = _table("size", "time", "busbw GB/s", "repeats", "expected", "share", "")
+    shown = shown_sizes(curve.points)
+    for point in shown:
+        odd = describe.remarks(point)
+        table.add_row(
+            format_bytes(point.size_bytes),
+            describe.time(point.time_us),
+            describe.rate(point.busbw_gb_per_s),
+            describe.spread(point),
+            describe.rate(point.expected_busbw_gb_per_s),
+            describe.percent(describe.share(point)),
+            odd,
+            style="bold red" if odd else None,
+        )
+    if len(shown) < len(curve.points):
+        table.caption = f"+{len(curve.points) - len(shown)} more sizes in bench.csv"
+        table.caption_justify = "left"
+    return table
+
+
+def _scaling(curves: Sequence[BenchCurve]) -> Table:
+    table = _table("hosts", "ranks", "plateau GB/s", "expected", "share", "")
+    for curve in curves:
+        table.add_row(
+            f"{len(curve.hosts)}",
+            f"{curve.ranks}",
+            describe.rate(curve.plateau_busbw_gb_per_s),
+            describe.rate(curve.expected_busbw_gb_per_s),
+            describe.percent(curve.efficiency),
+            Text(_cut(curve.error or "")),
+        )
+    return table
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 28 else text[:25] + "..."
+
+
+def _finding(console: Console, finding: BenchFinding) -> None:
+    fault = finding.severity is BenchSeverity.FAULT
+    _say(console, "fault" if fault else "note", finding.text, style="bold red" if fault else "bold")
+    _say(console, "", f"-> {finding.next}", body="dim")
+
+
+def _say(
+    console: Console, what: str, text: str, *, style: str = "bold", body: str = "default"
+) -> None:
+    """Print a labelled text, on a terminal wrapped beside its label."""
+    if not console.is_terminal:
+        _say_whole(console, what, text)
+        return
+    row = Table.grid(padding=(0, 1))
+    row.add_column(width=_LABEL, no_wrap=True)
+    row.add_column(overflow="fold")
+    row.add_row(Text(what, style=style), Text(text, style=body))
+    console.print(row)
+
+
+def _say_whole(console: Console, what: str, text: str) -> None:
+    """Print a labelled text on one line, so that it can be copied."""
+    line = Text(f"{what:<{_LABEL}} ", style="bold")
+    line.append(text, style="default")
+    console.print(line, soft_wrap=True)
