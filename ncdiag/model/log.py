@@ -209,6 +209,7 @@ class TableRow(NamedTuple):
 
     ``wrong`` is the number of wrong elements, ``None`` where it was not checked (``N/A``).
     Times are of one operation, in microseconds; with ``-C`` they are those of the CPU.
+    ``finished`` is when the row was printed, by the clock of its host (``-S``).
     """
 
     size: int
@@ -227,6 +228,7 @@ class TableRow(NamedTuple):
     in_place_algbw: float | None = None
     out_of_place_iterations: IterationTimes | None = None
     in_place_iterations: IterationTimes | None = None
+    finished: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -237,7 +239,8 @@ class Benchmark:
     ``heading`` is where the column titles stand, ``None`` when none was printed.
     ``complete`` means the footer is there. ``headless`` is true for a table without announcement
     and column titles: its beginning may be in an earlier piece. ``unfinished_size`` is that of a
-    row that was begun and has no result.
+    row that was begun and has no result. ``cpu_times`` says that the times are those of the CPU.
+    ``started`` is local time as a JSON report has it, without a zone.
     """
 
     place: Place
@@ -255,6 +258,8 @@ class Benchmark:
     environment: dict[str, str] = field(default_factory=dict)
     headless: bool = False
     unfinished_size: int | None = None
+    cpu_times: bool = False
+    started: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,7 +8,14 @@ from typing import Any
 
 import msgspec
 
-from ncdiag.model.log import Benchmark, LogEvidence, Place, TableRank, TableRow
+from ncdiag.model.log import (
+    Benchmark,
+    IterationTimes,
+    LogEvidence,
+    Place,
+    TableRank,
+    TableRow,
+)
 from ncdiag.read.bounded_bytes import BoundedBytes
 from ncdiag.read.line import Line
 from ncdiag.read.nccl.settings import safe_value
@@ -28,17 +35,23 @@ _TELLING = re.compile(
 )
 _MAX_VALUE = 1024
 _MAX_RANKS = 100_000
+# Single times of iterations that are kept of one report, over all its rows: 64 MB of memory.
+_MAX_TIMES = 2_000_000
 
 
 class JsonReport:
-    """Reads one report into one ``Benchmark``."""
+    """Reads one report into one ``Benchmark``.
+
+    The times of single iterations, which fill most of a report, are left out without ``times``.
+    """
 
     kind = "nccl-tests"
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, times: bool = False) -> None:
         self.error: str | None = None
         self.truncated = False
         self._path = path
+        self._times = _MAX_TIMES if times else 0
         self._pieces = BoundedBytes(MAX_BYTES)
 
     @classmethod
@@ -61,7 +74,7 @@ class JsonReport:
             self.error = "nccl-tests report cannot be read: the JSON is damaged"
             return
         place = Place(self._path, 1)
-        run = _run(document, place)
+        run = _run(document, place, self._times)
         evidence.benchmarks.append(run.benchmark)
         if run.bad:
             evidence.events.append(corruption(run))
@@ -79,9 +92,10 @@ class JsonReport:
         return None
 
 
-def _run(document: Mapping[str, Any], place: Place) -> Run:
+def _run(document: Mapping[str, Any], place: Place, times: int) -> Run:
     config = _mapping(document, "config")
     benchmark = Benchmark(place=place, test=_test(document), heading=place, end=place)
+    benchmark.started = _text(document.get("start_time"))[:40] or None
     if version := _integer(document.get("nccl_version")):
         benchmark.library_version = version_of(version)
     benchmark.environment = dict(_environment(document))
@@ -89,8 +103,9 @@ def _run(document: Mapping[str, Any], place: Place) -> Run:
     per_process = (_integer(config.get("nthreads")) or 1) * (_integer(config.get("ngpus")) or 1)
     benchmark.expected_ranks = len(benchmark.ranks) * per_process or None
     run = Run(benchmark, ())
+    budget = _Budget(times)
     for entry in _mappings(document, "results", MAX_ROWS):
-        _add_row(run, entry)
+        _add_row(run, entry, budget)
     _add_footer(document, run)
     return run
 
@@ -121,28 +136,77 @@ def _rank(device: Mapping[str, Any]) -> TableRank:
     )
 
 
-def _add_row(run: Run, entry: Mapping[str, Any]) -> None:
+class _Budget:
+    """How many single times may still be kept."""
+
+    def __init__(self, times: int) -> None:
+        self._left = times
+
+    def times(self, value: object) -> tuple[float, ...]:
+        """The list as it is, or nothing of it where that would be too much."""
+        if not isinstance(value, list) or len(value) > self._left:
+            return ()
+        found = [_number(each) for each in value]
+        if None in found:
+            return ()
+        self._left -= len(found)
+        return tuple(each for each in found if each is not None)
+
+
+def _add_row(run: Run, entry: Mapping[str, Any], budget: _Budget) -> None:
     size = _integer(entry.get("size"))
     if size is None:
         return
-    halves = [_mapping(entry, "out_of_place"), _mapping(entry, "in_place")]
-    busbws = [_number(half.get("bus_bw")) for half in halves]
-    wrongs = [_number(half.get("nwrong")) for half in halves]
+    first, second = _mapping(entry, "out_of_place"), _mapping(entry, "in_place")
+    run.benchmark.cpu_times |= "cpu_time" in first or "cpu_time" in second
     row = TableRow(
         size=size,
         type=_text(entry.get("type")),
         redop=_text(entry.get("redop")),
-        out_of_place_busbw=busbws[0],
-        in_place_busbw=busbws[1],
-        out_of_place_wrong=wrongs[0],
-        in_place_wrong=wrongs[1],
+        out_of_place_busbw=_number(first.get("bus_bw")),
+        in_place_busbw=_number(second.get("bus_bw")),
+        out_of_place_wrong=_number(first.get("nwrong")),
+        in_place_wrong=_number(second.get("nwrong")),
         place=run.benchmark.place,
+        elements=_integer(entry.get("count")),
+        root=_integer(entry.get("root")),
+        out_of_place_time_us=_time(first),
+        in_place_time_us=_time(second),
+        out_of_place_algbw=_number(first.get("alg_bw")),
+        in_place_algbw=_number(second.get("alg_bw")),
+        out_of_place_iterations=_iterations(_mapping(entry, "out_of_place_per_iter"), budget),
+        in_place_iterations=_iterations(_mapping(entry, "in_place_per_iter"), budget),
     )
     run.benchmark.rows.append(row)
-    for wrong in wrongs:
+    for wrong in (row.out_of_place_wrong, row.in_place_wrong):
         if wrong and run.bad is None:
             text = f"size {size}: {wrong:g} wrong values"
             run.bad = (size, f"{wrong:g}", run.benchmark.place, text)
+
+
+def _time(half: Mapping[str, Any]) -> float | None:
+    return _number(half.get("time", half.get("cpu_time")))
+
+
+def _iterations(told: Mapping[str, Any], budget: _Budget) -> IterationTimes | None:
+    if not told:
+        return None
+    processes = told.get("per_process_max_times_us")
+    lists = processes if isinstance(processes, list) else []
+    each = tuple(budget.times(one) for one in lists[:_MAX_RANKS])
+    return IterationTimes(
+        skipped=_integer(told.get("skipped_iterations")) or 0,
+        min_us=_number(told.get("min_us")),
+        max_us=_number(told.get("max_us")),
+        avg_us=_number(told.get("avg_us")),
+        p50_us=_number(told.get("p50_us")),
+        p95_us=_number(told.get("p95_us")),
+        p99_us=_number(told.get("p99_us")),
+        stdev_us=_number(told.get("stdev_us")),
+        cv_percent=_number(told.get("cv_pct")),
+        times_us=budget.times(told.get("times_us")),
+        process_max_us=each if any(each) else (),
+    )
 
 
 def _add_footer(document: Mapping[str, Any], run: Run) -> None:

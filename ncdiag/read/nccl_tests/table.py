@@ -192,6 +192,7 @@ class TableReader:
                 run = self._begin(line, stream)
                 run.echo = self._repeated
             run.benchmark.heading = line.place
+            run.benchmark.cpu_times = layout.cpu_times
             run.layout = layout
 
     def _note_bounds(self, found: re.Match[str], line: Line, stream: Stream) -> None:
