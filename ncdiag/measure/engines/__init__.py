@@ -54,8 +54,28 @@ def _torch_variables() -> frozenset[str]:
     return OWN_VARIABLES
 
 
+def _open_mpi(hosts: Sequence[Host], launcher: Launcher, options: EngineOptions) -> Engine:
+    from ncdiag.cluster.mpi import choose_starter
+    from ncdiag.measure.engines.mpi.engine import MpiEngine
+
+    return MpiEngine(hosts, launcher, choose_starter(launcher), options)
+
+
+def _mpi_unavailable() -> str | None:
+    if find_spec("mpi4py"):
+        return None
+    return "mpi4py is not installed: pip install 'ncdiag[mpi]'"
+
+
+def _mpi_variables() -> frozenset[str]:
+    from ncdiag.measure.engines.mpi.place import OWN_VARIABLES
+
+    return OWN_VARIABLES
+
+
 ENGINES: Mapping[str, EngineEntry] = {
-    "torch": EngineEntry(_open_torch, _torch_unavailable, _torch_variables)
+    "mpi": EngineEntry(_open_mpi, _mpi_unavailable, _mpi_variables),
+    "torch": EngineEntry(_open_torch, _torch_unavailable, _torch_variables),
 }
 
 

@@ -1,0 +1,117 @@
+"""One rank of the MPI job: ``python -P -m ncdiag.measure.engines.mpi.rank RANK_VARIABLE PLACE...``.
+
+It measures its part of each round until the driver ends it, or is not heard of any more.
+"""
+
+import ctypes
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import NoReturn
+
+from ncdiag.cluster.fleet.settings import LEASE_S
+from ncdiag.health.addresses import interface_addresses
+from ncdiag.measure.engines.mpi.lease import Lease
+from ncdiag.measure.engines.mpi.messages import Done, Here, Said, encode_said
+from ncdiag.measure.engines.mpi.place import Place, find_place, variables_of
+from ncdiag.model.text import visible
+
+# All hosts have to start Python, from a cold network file system perhaps, before MPI can.
+START_S = 60.0
+_NO_MPI4PY = "mpi4py is not installed there: pip install 'ncdiag[mpi]'"
+# Between looks for something to do: little enough against a round, and 1 % of a core.
+_IDLE_S = 0.004
+# MPI_Finalize waits for ranks that may hang.
+_FINALIZE_S = 2.0
+_MAX_TEXT = 200
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def main(rank_variable: str, places: Sequence[str]) -> None:
+    """Serve the driver until it has enough."""
+    replies = _take_stdout()
+    _die_with_launcher()
+    lease = Lease(START_S + LEASE_S)
+    rank = int(os.environ[rank_variable])
+    place = find_place(rank, places)
+    if place:
+        os.environ.update(variables_of(place))
+    here = _here(rank, place)
+    _say(replies, here)
+    if here.error:
+        _wait_for_the_end()
+    try:
+        # Importing mpi4py starts MPI, on all ranks together.
+        from ncdiag.measure.engines.mpi.control import Inbox
+        from ncdiag.measure.engines.mpi.measuring import Measurer, ready
+    except (ImportError, RuntimeError) as error:
+        why = f"MPI cannot be loaded there: {visible(str(error))[:_MAX_TEXT]}"
+        _say(replies, Here(rank=rank, hostname=here.hostname, error=why))
+        _wait_for_the_end()
+    inbox = Inbox(lease, LEASE_S, replies)
+    measurer = Measurer(place, inbox.look_sometimes)
+    _say(replies, ready(rank, place))
+    while not inbox.is_ended:
+        part = inbox.next()
+        if part is None:
+            time.sleep(_IDLE_S)
+            continue
+        _say(replies, Done(rank=rank, number=part.number, half=measurer.measure(part)))
+    _end(clean=measurer.is_clean)
+
+
+def _take_stdout() -> int:
+    """Keep the way for answers; what else is printed, also by MPI itself, goes to stderr."""
+    replies = os.dup(1)
+    os.dup2(2, 1)
+    return replies
+
+
+def _say(replies: int, said: Said) -> None:
+    # In one piece, so that lines of several ranks do not mix.
+    os.write(replies, encode_said(said))
+
+
+def _die_with_launcher() -> None:
+    """Have the kernel kill us with the process manager that started us."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+
+
+def _here(rank: int, place: Place | None) -> Here:
+    """Where this rank runs, as the system says."""
+    error = None if find_spec("mpi4py") else _NO_MPI4PY
+    try:
+        found = interface_addresses()
+    except OSError as problem:
+        found, error = {}, error or str(problem)
+    addresses = tuple(address for some in found.values() for address in some)
+    if place and not place.is_rdma and place.device not in found:
+        error = error or f"it has no interface {place.device}"
+    return Here(rank=rank, hostname=socket.gethostname(), addresses=addresses, error=error)
+
+
+def _wait_for_the_end() -> NoReturn:
+    """Leave it to the driver to end the job: that a rank exits would end it without a reason."""
+    time.sleep(START_S)
+    os._exit(1)
+
+
+def _end(*, clean: bool) -> NoReturn:
+    """Leave MPI as it should be left, but wait for nobody."""
+    from mpi4py import MPI
+
+    timer = threading.Timer(_FINALIZE_S, os._exit, (0,))
+    timer.daemon = True
+    timer.start()
+    if clean:
+        MPI.Finalize()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
