@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ncdiag.cluster.fleet import Fleet
 from ncdiag.cluster.launchers import Launcher
-from ncdiag.measure.engines.base import Engine, EngineOptions
+from ncdiag.measure.engines.base import Engine, EngineOptions, EngineSettings
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 
@@ -73,8 +73,45 @@ def _mpi_variables() -> frozenset[str]:
     return OWN_VARIABLES
 
 
+def _open_perftest(hosts: Sequence[Host], launcher: Launcher, options: EngineOptions) -> Engine:
+    from ncdiag.measure.engines.perftest.engine import PerftestEngine
+
+    return PerftestEngine(hosts, Fleet(hosts, launcher, options=options.fleet), options)
+
+
+def _perftest_unavailable() -> str | None:
+    from ncdiag.measure.engines.perftest.programs import missing_here
+
+    return missing_here(EngineSettings().perftest)
+
+
+def _perftest_variables() -> frozenset[str]:
+    from ncdiag.measure.engines.perftest.engine import OWN_VARIABLES
+
+    return OWN_VARIABLES
+
+
+def _open_nccl_tests(hosts: Sequence[Host], launcher: Launcher, options: EngineOptions) -> Engine:
+    from ncdiag.measure.engines.nccl_tests.engine import NcclTestsEngine
+
+    return NcclTestsEngine(hosts, launcher, options)
+
+
+def _nccl_tests_unavailable() -> str | None:
+    from ncdiag.measure.engines.nccl_tests.programs import missing_here
+
+    return missing_here(EngineSettings().pair_test)
+
+
+def _nccl_tests_variables() -> frozenset[str]:
+    from ncdiag.measure.engines.nccl_tests.placement import OWN_VARIABLES
+
+    return OWN_VARIABLES
+
+
 ENGINES: Mapping[str, EngineEntry] = {
     "mpi": EngineEntry(_open_mpi, _mpi_unavailable, _mpi_variables),
+    "nccl-tests": EngineEntry(_open_nccl_tests, _nccl_tests_unavailable, _nccl_tests_variables),
     "torch": EngineEntry(_open_torch, _torch_unavailable, _torch_variables),
 }
 
