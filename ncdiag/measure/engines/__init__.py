@@ -112,6 +112,7 @@ def _nccl_tests_variables() -> frozenset[str]:
 ENGINES: Mapping[str, EngineEntry] = {
     "mpi": EngineEntry(_open_mpi, _mpi_unavailable, _mpi_variables),
     "nccl-tests": EngineEntry(_open_nccl_tests, _nccl_tests_unavailable, _nccl_tests_variables),
+    "perftest": EngineEntry(_open_perftest, _perftest_unavailable, _perftest_variables),
     "torch": EngineEntry(_open_torch, _torch_unavailable, _torch_variables),
 }
 
