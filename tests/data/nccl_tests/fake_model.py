@@ -74,7 +74,9 @@ class Model:
     def times_us(self, row):
         """How long the iterations of each process take."""
         if self.job.carries_bytes:
+            self.job.exchange(row.size, self.flags.n)
             return [self.job.exchange(row.size, self.flags.n)] * self.job.size
+        self.job.loop(2 * self.flags.n * row.size)
         share = self._cliff(row.size) * self._slow_hosts()
         # One GPU alone moves nothing over a bus.
         rate = self.plateau * 1e3 * share / (self.factor or 1)

@@ -9,6 +9,7 @@ import time
 _RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK")
 _SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "WORLD_SIZE")
 _CHUNK = 1 << 20
+_DATAGRAM = 60_000
 
 
 class Job:
@@ -18,6 +19,17 @@ class Job:
 
     def __init__(self, rank, size, hosts):
         self.rank, self.size, self.hosts = rank, size, hosts
+        self._loops = os.environ.get("FAKE_NCCL_TESTS_TRAFFIC") == "lo"
+
+    def loop(self, amount):
+        """Let so many bytes cross the loopback interface, if that was asked for."""
+        if not self._loops:
+            return
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+            own.bind(("127.0.0.1", 0))  # nobody reads: they are counted, and dropped
+            data, address = bytes(_DATAGRAM), own.getsockname()
+            for _ in range(amount // _DATAGRAM + 1):
+                own.sendto(data, address)
 
 
 def join(*, alone):
@@ -28,7 +40,7 @@ def join(*, alone):
         named = [named[_number(_RANKS, 0) % len(named)]]
     own = socket.gethostname()
     hosts = [named[n] if n < len(named) else own for n in range(size)]
-    if os.environ.get("FAKE_NCCL_TESTS_TRAFFIC") and "PMI_FD" in os.environ and size == 2:
+    if os.environ.get("FAKE_NCCL_TESTS_TRAFFIC") == "peer" and "PMI_FD" in os.environ and size == 2:
         return TalkingJob(rank, size, hosts)
     return Job(rank, size, hosts)
 

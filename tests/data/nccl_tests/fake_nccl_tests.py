@@ -31,7 +31,8 @@ FAKE_NCCL_TESTS_CRASH       cuda:ROWS or nccl:ROWS: what fails after so many row
 FAKE_NCCL_TESTS_DIE         ROWS after which it is killed, its JSON cut short
 FAKE_NCCL_TESTS_ERROR       NCCL's last error, told at the end
 FAKE_NCCL_TESTS_SECONDS     how long it takes in all (0)
-FAKE_NCCL_TESTS_TRAFFIC     two ranks really send one another the bytes, and time them (needs PMI-1)
+FAKE_NCCL_TESTS_TRAFFIC     peer: two ranks really send one another the bytes, and time them (needs
+                            PMI-1); lo: each sends them to itself, so that lo's counters move
 """
 
 import os
