@@ -11,18 +11,20 @@ from ncdiag.measure.journal import Plan
 from ncdiag.measure.schedule import Round, full, full_round_count, quick
 
 QUICK = "quick"
+TOGETHER = "together"
 
 
 def planned_rounds(plan: Plan, rails: Sequence[int]) -> Iterator[Round]:
-    """Every round that is known beforehand, each matching on one rail after the other.
+    """Every round that is known beforehand, each matching on one rail after the other or on all.
 
     ``full`` meets every pair. ``quick`` begins with one matching; what follows depends on its
     results (see :func:`ncdiag.measure.record.SweepRecord.second_opinions`).
     """
     names = [host.name for host in plan.hosts]
+    together = plan.rails == TOGETHER
     if plan.mode == QUICK:
-        return quick(names, rail_counts(plan, rails), plan.seed)
-    return full(names, rail_counts(plan, rails))
+        return quick(names, rail_counts(plan, rails), plan.seed, together=together)
+    return full(names, rail_counts(plan, rails), together=together)
 
 
 def rail_counts(plan: Plan, rails: Sequence[int]) -> Mapping[str, int]:
@@ -33,6 +35,7 @@ def rail_counts(plan: Plan, rails: Sequence[int]) -> Mapping[str, int]:
 def plan_size(plan: Plan, rails: Sequence[int]) -> tuple[int, int]:
     """The number of rounds of :func:`planned_rounds`, and of pairs in all of them together."""
     hosts, count = len(plan.hosts), max(rails) + 1
+    turns = 1 if plan.rails == TOGETHER else count
     if plan.mode == QUICK:
-        return count, hosts // 2 * count
-    return full_round_count(hosts) * count, hosts * (hosts - 1) // 2 * count
+        return turns, hosts // 2 * count
+    return full_round_count(hosts) * turns, hosts * (hosts - 1) // 2 * count

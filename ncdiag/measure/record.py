@@ -10,7 +10,7 @@ from ncdiag.diagnose.thresholds import Thresholds
 from ncdiag.expect.dumped_nics import as_dumped
 from ncdiag.expect.link import expect_link
 from ncdiag.measure.journal import HostState, Line, Plan, RunEnd
-from ncdiag.measure.plan import QUICK, plan_size, planned_rounds, rail_counts
+from ncdiag.measure.plan import QUICK, TOGETHER, plan_size, planned_rounds, rail_counts
 from ncdiag.measure.schedule import Round, second_opinions
 from ncdiag.model.errors import UsageError
 from ncdiag.model.evidence import SweepEvidence
@@ -133,6 +133,7 @@ class SweepRecord:
             rails=rail_counts(self.plan, self.rails),
             first_number=rounds,
             seed=self.plan.seed,
+            together=self.plan.rails == TOGETHER,
         )
         return list(opinions)
 

@@ -19,11 +19,18 @@ SECOND_OPINIONS = 2
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Disjoint pairs on one rail, measured at the same time; rounds count from 0."""
+    """Pairs measured at the same time; rounds count from 0.
+
+    They share no host, but where the rails of a pair are measured together: then no NIC.
+    """
 
     number: int
-    rail: int
     pairs: tuple[PairKey, ...]
+
+    @property
+    def rails(self) -> tuple[int, ...]:
+        """The rails that are measured in it."""
+        return tuple(sorted({pair.rail for pair in self.pairs}))
 
 
 def full_rounds(hosts: int) -> Iterator[NDArray[np.int32]]:
@@ -49,20 +56,24 @@ def full_round_count(hosts: int) -> int:
     return 0 if hosts < 2 else hosts - 1 + hosts % 2
 
 
-def full(hosts: Sequence[str], rails: Mapping[str, int]) -> Iterator[Round]:
+def full(
+    hosts: Sequence[str], rails: Mapping[str, int], *, together: bool = False
+) -> Iterator[Round]:
     """Rounds in which every pair of hosts meets once on each rail that both have.
 
     ``rails`` is the number of NICs of each host (one where it is not named). Each matching is
-    measured on rail 0, then on rail 1 and so on, as rounds of their own.
+    measured on rail 0, then on rail 1 and so on, as rounds of their own, or on all ``together``.
     """
     matchings = (
         [(hosts[first], hosts[second]) for first, second in pairs.tolist()]
         for pairs in full_rounds(len(hosts))
     )
-    return _on_each_rail(matchings, rails, 0)
+    return _on_each_rail(matchings, rails, 0, together=together)
 
 
-def quick(hosts: Sequence[str], rails: Mapping[str, int], seed: int) -> Iterator[Round]:
+def quick(
+    hosts: Sequence[str], rails: Mapping[str, int], seed: int, *, together: bool = False
+) -> Iterator[Round]:
     """One perfect matching, drawn by ``seed`` so that leaves mix, on each rail.
 
     Of an odd number one host is left over (see :func:`left_over`); it meets its partner through
@@ -74,7 +85,7 @@ def quick(hosts: Sequence[str], rails: Mapping[str, int], seed: int) -> Iterator
         (min(pair, key=place.__getitem__), max(pair, key=place.__getitem__))
         for pair in zip(order[::2], order[1::2], strict=False)
     ]
-    return _on_each_rail([pairs], rails, 0)
+    return _on_each_rail([pairs], rails, 0, together=together)
 
 
 def left_over(hosts: Sequence[str], seed: int) -> str | None:
@@ -91,6 +102,7 @@ def second_opinions(
     rails: Mapping[str, int],
     first_number: int = 0,
     seed: int = 0,
+    together: bool = False,
 ) -> Iterator[Round]:
     """Rounds in which each suspect meets two partners that are already known to be good.
 
@@ -108,7 +120,7 @@ def second_opinions(
     while True:
         matching = _matching(missing, guests, leaf_of, met)
         if not matching:
-            return _on_each_rail(matchings, rails, first_number)
+            return _on_each_rail(matchings, rails, first_number, together=together)
         for suspect, partner in matching:
             met.add(frozenset((suspect, partner)))
             guests[partner] += 1
@@ -147,17 +159,22 @@ def _on_each_rail(
     matchings: Iterator[list[tuple[str, str]]] | list[list[tuple[str, str]]],
     rails: Mapping[str, int],
     first_number: int,
+    *,
+    together: bool,
 ) -> Iterator[Round]:
-    """Turn each matching into one round a rail, leaving out who has no NIC there."""
+    """Turn each matching into one round a rail, or one of all, leaving out who has no NIC there."""
     number = first_number
     most = max(rails.values(), default=1)
     for matching in matchings:
-        for rail in range(most):
-            pairs = tuple(
+        of_rails = [
+            tuple(
                 PairKey(first, second, rail)
                 for first, second in matching
                 if rail < min(rails.get(first, 1), rails.get(second, 1))
             )
+            for rail in range(most)
+        ]
+        for pairs in (sum(of_rails, ()),) if together else of_rails:
             if pairs:
-                yield Round(number, rail, pairs)
+                yield Round(number, pairs)
                 number += 1

@@ -10,9 +10,10 @@ from typing import Protocol
 from ncdiag.diagnose.suspects import suspects
 from ncdiag.measure.engines.base import Endpoint, Engine, PairOrder
 from ncdiag.measure.journal import HostState, Journal, Line, RunEnd
-from ncdiag.measure.plan import plan_size, planned_rounds
+from ncdiag.measure.plan import TOGETHER, plan_size, planned_rounds
 from ncdiag.measure.record import SweepRecord
 from ncdiag.measure.schedule import Round
+from ncdiag.model.errors import UsageError
 from ncdiag.model.measurement import LinkKey, Measurement, PairKey, Purpose
 
 # What a round costs above the measuring itself, as a first guess: 0.05 to 0.3 s were measured
@@ -95,6 +96,16 @@ class Sweep:
         self._note([HostState(name=name, facts=fact) for name, fact in facts.items()])
         self._note_lost_hosts()
         self.journal.sync()
+        self._check_rails()
+
+    def _check_rails(self) -> None:
+        """Refuse to measure rails together where a host has one measuring process for all."""
+        able = getattr(self.engine, "rails_together", False)
+        if self.record.plan.rails == TOGETHER and max(self.record.rails) > 0 and not able:
+            raise UsageError(
+                f"the engine {self.engine.name} measures one rail of a host at a time here: "
+                "leave out --rails together"
+            )
 
     def _note_lost_hosts(self) -> None:
         known = self.record.unreachable

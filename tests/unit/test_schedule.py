@@ -52,16 +52,34 @@ def test_fewer_than_two_hosts_have_no_round(hosts: int) -> None:
 
 def test_each_matching_is_measured_on_every_rail_in_turn() -> None:
     rounds = list(full(["a", "b", "c", "d"], dict.fromkeys("abcd", 2)))
-    assert [(r.number, r.rail) for r in rounds] == [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)]
+    assert [(r.number, *r.rails) for r in rounds] == [
+        (0, 0),
+        (1, 1),
+        (2, 0),
+        (3, 1),
+        (4, 0),
+        (5, 1),
+    ]
     for even, odd in zip(rounds[::2], rounds[1::2], strict=True):
         assert [p[:2] for p in even.pairs] == [p[:2] for p in odd.pairs]
     assert len({p for r in rounds for p in r.pairs}) == 12
 
 
+def test_together_each_matching_is_one_round_of_all_its_rails() -> None:
+    hosts = ["a", "b", "c", "d"]
+    in_turn = list(full(hosts, dict.fromkeys(hosts, 2)))
+    together = list(full(hosts, dict.fromkeys(hosts, 2), together=True))
+    assert [(r.number, *r.rails) for r in together] == [(0, 0, 1), (1, 0, 1), (2, 0, 1)]
+    assert {p for r in together for p in r.pairs} == {p for r in in_turn for p in r.pairs}
+    for planned in together:
+        ends = [(host, p.rail) for p in planned.pairs for host in (p.first, p.second)]
+        assert len(ends) == len(set(ends))
+
+
 def test_a_host_with_one_nic_is_left_out_of_the_second_rail() -> None:
     rounds = list(full(["a", "b", "c"], {"a": 2, "b": 2, "c": 1}))
-    assert [p for r in rounds if r.rail == 1 for p in r.pairs] == [("a", "b", 1)]
-    assert sum(len(r.pairs) for r in rounds if r.rail == 0) == 3
+    assert [p for r in rounds if r.rails == (1,) for p in r.pairs] == [("a", "b", 1)]
+    assert sum(len(r.pairs) for r in rounds if r.rails == (0,)) == 3
 
 
 @pytest.mark.parametrize("count", [2, 7, 8, 33])
@@ -79,7 +97,7 @@ def test_quick_is_one_matching_that_depends_on_the_seed_only(count: int) -> None
 
 def test_quick_measures_its_matching_on_each_rail() -> None:
     rounds = list(quick(["a", "b"], {"a": 2, "b": 2}, seed=0))
-    assert [(r.number, r.rail) for r in rounds] == [(0, 0), (1, 1)]
+    assert [(r.number, *r.rails) for r in rounds] == [(0, 0), (1, 1)]
 
 
 def _leaves(hosts: list[str]) -> dict[str, str | None]:

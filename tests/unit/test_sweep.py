@@ -11,6 +11,7 @@ from ncdiag.measure.engines.base import PairOrder, Timing
 from ncdiag.measure.journal import Journal, Plan, drop_torn_line, read_journal
 from ncdiag.measure.record import SweepRecord
 from ncdiag.measure.sweep import Progress, Sweep
+from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host, HostFacts, Nic, NicKind
 from ncdiag.model.measurement import Measurement, Purpose
 from ncdiag.model.verdict import CulpritKind, HostStatus, SweepReport, Verdict
@@ -31,6 +32,7 @@ class FakeEngine:
     fabric: Fabric = healthy
     nics: int = 1
     name: str = "fake"
+    rails_together: bool = False
     down: dict[str, str] = field(default_factory=dict)
     lost_in_round: dict[str, int] = field(default_factory=dict)
     interrupt_in_round: int | None = None
@@ -100,7 +102,9 @@ class Silent:
         self.told.append(progress)
 
 
-def new_record(count: int, *, mode: str = "full", leaf: Callable[[int], str | None]) -> SweepRecord:
+def new_record(
+    count: int, *, mode: str = "full", leaf: Callable[[int], str | None], rails: str = "turn"
+) -> SweepRecord:
     hosts = tuple(
         Host(name=f"h{i}", address=f"h{i}", rate_gbit_per_s=0.5, leaf=leaf(i))
         for i in range(1, count + 1)
@@ -114,6 +118,7 @@ def new_record(count: int, *, mode: str = "full", leaf: Callable[[int], str | No
         seed=1,
         faulty_below=0.8,
         timing=Timing(),
+        rails=rails,
     )
     return SweepRecord.of([plan])
 
@@ -192,6 +197,49 @@ def test_each_rail_meets_only_itself(tmp_path: Path) -> None:
         (0, "eth0", "eth0"),
         (1, "eth1", "eth1"),
     }
+
+
+@pytest.mark.parametrize("mode", ["full", "quick"])
+def test_rails_are_measured_together_where_the_engine_can(tmp_path: Path, mode: str) -> None:
+    engine = FakeEngine(names(4), nics=2, rails_together=True)
+
+    report = run(tmp_path, new_record(4, leaf=two_leaves, rails="together", mode=mode), engine)
+
+    assert report.plan.rounds == (3 if mode == "full" else 1)
+    assert report.plan.pairs == (12 if mode == "full" else 4)
+    in_round = [order for order in engine.orders if order.round == 0]
+    assert sorted(order.rail for order in in_round) == [0, 0, 1, 1]
+    assert report.diagnosis.verdict is Verdict.HEALTHY
+
+
+def test_rails_together_are_refused_where_a_host_has_one_process_for_all(tmp_path: Path) -> None:
+    engine = FakeEngine(names(4), nics=2)
+
+    with pytest.raises(UsageError, match="leave out --rails together"):
+        run(tmp_path, new_record(4, leaf=two_leaves, rails="together"), engine)
+
+    assert engine.closed == 1
+    assert not engine.orders
+
+
+def test_one_rail_is_the_same_together_as_in_turn(tmp_path: Path) -> None:
+    report = run(tmp_path, new_record(4, leaf=two_leaves, rails="together"), FakeEngine(names(4)))
+    assert report.diagnosis.verdict is Verdict.HEALTHY
+
+
+@pytest.mark.parametrize("slow", [{"h3"}, {"h3", "h7"}])
+def test_slow_hosts_are_named_where_both_directions_have_one_figure(
+    tmp_path: Path, slow: set[str]
+) -> None:
+    def fabric(_order: PairOrder, source: str, target: str, _together: int) -> float:
+        return RATE / 5 if slow & {source, target} else RATE
+
+    report = run(tmp_path, new_record(8, leaf=two_leaves), FakeEngine(names(8), fabric))
+
+    assert {(one.kind, one.name) for one in report.diagnosis.culprits} == {
+        (CulpritKind.HOST, host) for host in slow
+    }
+    assert set(report.diagnosis.isolate) == slow
 
 
 def test_a_host_that_is_down_costs_only_its_own_pairs(tmp_path: Path) -> None:

@@ -81,6 +81,9 @@ class Engine(Protocol):
     The sweep calls ``start`` once, ``measure`` once a round and ``close`` once. An engine may keep
     a fleet of workers (torch), one launch of all hosts (mpi), or start programs for each pair
     (nccl-tests, perftest): the sweep sees no difference.
+
+    One with ``rails_together`` true, once it was started, is also given pairs that share a host on
+    different rails at the same time.
     """
 
     name: str

@@ -74,6 +74,11 @@ class TorchEngine:
         """Hosts that cannot be measured, with the reason."""
         return {**self._unusable, **self._fleet.unreachable}
 
+    @property
+    def rails_together(self) -> bool:
+        """Over NCCL each rail has a process and a GPU of its own; over gloo all share one."""
+        return self._backend is Backend.NCCL
+
     def start(self, on_change: Callable[[str, str], None]) -> Mapping[str, HostFacts]:
         """Start the fleet and a measuring process on each host, and have all of them listen."""
         self._fleet.start(on_change)
