@@ -63,6 +63,7 @@ class Way:
             python=self.python or sys.executable,
             remote_setup=self.setup,
             ssh_options=self.ssh_options,
+            driver_address=self.driver_address,
             slurm=self.slurm,
             kubernetes=self.kubernetes,
         )

@@ -87,12 +87,14 @@ class LauncherOptions:
     """How the operator wants things started.
 
     ``python`` is the interpreter on the hosts; ``remote_setup`` a file there that is sourced before
-    it; ``ssh_options`` are passed on as they are typed.
+    it; ``ssh_options`` are passed on as they are typed. ``driver_address`` is where hosts reach
+    this machine; ``None`` leaves it to be found.
     """
 
     python: str
     remote_setup: str | None = None
     ssh_options: Sequence[str] = field(default=())
+    driver_address: str | None = None
     slurm: SlurmOptions = field(default_factory=SlurmOptions)
     kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
 

@@ -74,7 +74,8 @@ class SshLauncher:
             for host in hosts
         ]
 
-    def _argv(self, host: Host, job: RemoteJob) -> tuple[str, ...]:
+    def client(self, host: Host, forward: Sequence[str] = ()) -> tuple[str, ...]:
+        """The command that opens the connection; the words to run on ``host`` come after it."""
         # Of two values ssh takes the first, so what the operator said comes before our defaults,
         # and the hosts file before both.
         where: list[str] = []
@@ -86,10 +87,13 @@ class SshLauncher:
             # The host keeps its name, so that its block in the configuration still applies. ssh
             # would expand %h here; an IPv6 zone has a % of its own.
             where += ("-o", f"HostName={host.address.replace('%', '%%')}")
-        if job.forward:
-            where += ("-o", f"SendEnv={' '.join(job.forward)}")
+        if forward:
+            where += ("-o", f"SendEnv={' '.join(forward)}")
         defaults = [part for default in _DEFAULTS for part in ("-o", default)]
+        return ("ssh", "-T", *where, *self._arguments, *defaults, "--", host.name)
+
+    def _argv(self, host: Host, job: RemoteJob) -> tuple[str, ...]:
         # sshd hands the command to the user's shell: the one place where a string has to pass
         # through a shell, and each word of it is quoted.
         command = "exec " + shlex.join(job.command(self.options, "--host", host.name))
-        return ("ssh", "-T", *where, *self._arguments, *defaults, "--", host.name, command)
+        return (*self.client(host, job.forward), command)

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 from ncdiag.cluster.launchers.base import Launcher
 from ncdiag.cluster.mpi.base import MakesStarter, MpiProgram, MpiStarter
+from ncdiag.cluster.mpi.hydra import HydraStarter
 from ncdiag.model.errors import UsageError
 
 __all__ = ["STARTERS", "MpiProgram", "MpiStarter", "choose_starter"]
 
-STARTERS: Mapping[str, MakesStarter] = {}
+STARTERS: Mapping[str, MakesStarter] = {starter.name: starter for starter in (HydraStarter,)}
 
 
 def choose_starter(launcher: Launcher) -> MpiStarter:

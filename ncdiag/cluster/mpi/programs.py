@@ -1,0 +1,80 @@
+"""Which MPI a program called mpiexec or mpirun belongs to: every implementation has both names."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+HYDRA: Final = "Hydra"
+OPEN_MPI: Final = "Open MPI"
+
+# A wheel's mpiexec starts in milliseconds, one on a cold network file system in seconds.
+_TIMEOUT_S = 20.0
+# Hydra tells its build details, Intel's says whose it is; all in the first lines.
+_WHOSE: Final = (
+    (re.compile(r"HYDRA build details|Intel\(R\) MPI Library"), HYDRA),
+    (re.compile(r"\(Open ?MPI\)|\bOpenRTE\b|\bPRRTE\b|prterun"), OPEN_MPI),
+)
+_VERSION = re.compile(r"Version:?\s+(?P<a>\d+(?:\.\d+)+)|\) (?P<b>\d+(?:\.\d+)+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A starter of MPI programs that is installed: ``version`` is empty where it tells none."""
+
+    path: str
+    whose: str
+    version: str = ""
+
+
+def find(whose: str, names: Sequence[str]) -> tuple[Found | None, str]:
+    """The first of ``names`` that belongs to ``whose``, else why there is none.
+
+    PATH is looked through, then the folder of our own Python, where a wheel puts its programs.
+    """
+    others = []
+    for path in _candidates(names):
+        found = _identify(path, Path(path).stat().st_mtime_ns)
+        if found.whose == whose:
+            return found, ""
+        others.append(f"{path} is {found.whose}")
+    looked = f"no {' or '.join(names)} on PATH or beside {sys.executable}"
+    return None, "; ".join(others) or looked
+
+
+def _candidates(names: Sequence[str]) -> list[str]:
+    beside = str(Path(sys.executable).parent)
+    where = (os.environ.get("PATH", os.defpath), beside)
+    found = [shutil.which(name, path=path) for path in where for name in names]
+    return list(dict.fromkeys(path for path in found if path))
+
+
+@lru_cache(maxsize=32)
+def _identify(path: str, _modified_ns: int) -> Found:
+    try:
+        done = subprocess.run(
+            (path, "--version"),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired:
+        return Found(path, f"of nobody's (no answer to --version within {_TIMEOUT_S:g} s)")
+    except OSError as error:
+        return Found(path, f"not to be started ({error.strerror})")
+    said = done.stdout + done.stderr
+    for pattern, whose in _WHOSE:
+        if pattern.search(said):
+            version = _VERSION.search(said)
+            return Found(path, whose, (version["a"] or version["b"]) if version else "")
+    return Found(path, "of another MPI (by what it answers to --version)")
