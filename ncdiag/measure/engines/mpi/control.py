@@ -76,9 +76,11 @@ class Inbox:
     def _read(self) -> None:
         """Rank 0: lines of standard input, until it ends with the driver."""
         for line in sys.stdin.buffer:
-            self._told.put(decode_told(line))
-        if not self.is_ended:
-            os._exit(1)
+            told = decode_told(line)
+            self._told.put(told)
+            if isinstance(told, End):
+                return
+        os._exit(1)
 
     def _pass_on(self, told: Told) -> None:
         match told:

@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,15 +29,27 @@ from ncdiag.measure.engines.mpi.place import Place  # noqa: E402
 
 # Below this many cores a rank that polls without a pause takes what the transfer needs.
 _CORES_TO_POLL = 4
+_SHARED = re.compile(r"/dev/shm/mpich_shm_\w+")  # noqa: S108 - MPICH chose it
 _LIBRARY = re.compile(r"\S+/libmpi[\w\-]*\.so[\w.]*")
 
 
 def ready(rank: int, place: Place | None) -> Ready:
     """What MPI is here."""
     lines = MPI.Get_library_version().replace("\0", "").splitlines()
-    library = " ".join(lines[0].split())[:80] if lines else "MPI"
+    library = " ".join(lines[0].replace("Version:", "").split())[:80] if lines else "MPI"
     gpu = place is not None and place.gpu is not None and takes_gpu_memory()
     return Ready(rank=rank, ranks=MPI.COMM_WORLD.size, library=library, gpu=gpu)
+
+
+def forget_shared_memory() -> None:
+    """Remove the file that MPICH's ranks of one host share, so that none is left by a kill.
+
+    All have it by now, and MPICH minds that it is gone no more than another rank's removing it.
+    """
+    MPI.COMM_WORLD.Barrier()
+    for path in set(_SHARED.findall(Path("/proc/self/maps").read_text())):
+        with suppress(OSError):
+            Path(path).unlink()
 
 
 @cache

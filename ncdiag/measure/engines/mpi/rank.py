@@ -48,11 +48,12 @@ def main(rank_variable: str, places: Sequence[str]) -> None:
     try:
         # Importing mpi4py starts MPI, on all ranks together.
         from ncdiag.measure.engines.mpi.control import Inbox
-        from ncdiag.measure.engines.mpi.measuring import Measurer, ready
+        from ncdiag.measure.engines.mpi.measuring import Measurer, forget_shared_memory, ready
     except (ImportError, RuntimeError) as error:
         why = f"MPI cannot be loaded there: {visible(str(error))[:_MAX_TEXT]}"
         _say(replies, Here(rank=rank, hostname=here.hostname, error=why))
         _wait_for_the_end()
+    forget_shared_memory()
     inbox = Inbox(lease, LEASE_S, replies)
     measurer = Measurer(place, inbox.look_sometimes)
     _say(replies, ready(rank, place))
