@@ -44,11 +44,13 @@ _NO_CHOICE = re.compile(r": '(?P<given>[^']{0,80})' is not one of (?P<choices>'.
 
 COMMANDS = {
     "sweep": Lazy("ncdiag.cli.sweep", "sweep"),
+    "bench": Lazy("ncdiag.cli.bench", "bench"),
     "report": Lazy("ncdiag.cli.report", "report"),
     "parse-log": Lazy("ncdiag.cli.parse_log", "parse_log"),
     "topo": Lazy("ncdiag.cli.topo", "app"),
     "expect": Lazy("ncdiag.cli.expect", "app"),
     "env": Lazy("ncdiag.cli.env", "app"),
+    "history": Lazy("ncdiag.cli.history", "app"),
     "doctor": Lazy("ncdiag.cli.doctor", "doctor"),
 }
 

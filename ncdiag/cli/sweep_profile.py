@@ -1,5 +1,7 @@
 """``--profile`` of the commands that measure: what a profile puts into their environment."""
 
+from collections.abc import Collection
+
 from rich.console import Console
 
 from ncdiag.measure.engines import ENGINES
@@ -16,9 +18,15 @@ def variables_for(profile: str | None, engine: str, messages: Console) -> dict[s
     """
     if profile is None:
         return {}
+    return variables_besides(ENGINES[engine].own_variables(), profile, engine, messages)
+
+
+def variables_besides(
+    own: Collection[str], profile: str, engine: str, messages: Console
+) -> dict[str, str]:
+    """The same where ``own`` are the variables that the engine sets itself."""
     loaded = profile_files.load(profile)
     placeholders.check(loaded)
-    own = ENGINES[engine].own_variables()
     kept = [one for one in loaded.settings if one.name not in own and one.value is not None]
     for one in kept:
         if placeholders.placeholders_in(one.value):

@@ -9,7 +9,7 @@ from ncdiag.diagnose.bench.plateau import Plateau, find_plateau
 from ncdiag.diagnose.bench.points import Looks, factor_of, looks, points
 from ncdiag.diagnose.bench.scaling import find_break
 from ncdiag.diagnose.bench.slow_ranks import find_slow_ranks
-from ncdiag.diagnose.bench.thresholds import LEAST_HISTORY
+from ncdiag.diagnose.bench.thresholds import EXCEEDS_SHARE, LEAST_HISTORY
 from ncdiag.expect.collective import CollectiveExpectation
 from ncdiag.expect.traffic import Collective
 from ncdiag.model.bench import (
@@ -191,6 +191,12 @@ class _Group:
             yield _NO_EXPECTATION
         else:
             yield from self._expected.notes
+        if (self.curve.efficiency or 0.0) > EXCEEDS_SHARE:
+            yield (
+                f"{self._where()} reach more than theory allows: these are no "
+                f"{self._expected.machine if self._expected else 'such machines'}, or not all of "
+                "the traffic crosses the network"
+            )
         if self.curve.points and self._plateau is None:
             yield (
                 f"{self._where()}: the curve still rises at its largest sizes, so it was not "

@@ -39,5 +39,8 @@ SCALING_SHARE = 0.85
 # The same without expectations, where what fewer hosts reached is all there is to compare with.
 SCALING_SHARE_ALONE = 0.75
 
+# Published runs exceed their expectation by 7 % at most: beyond this it is that of another machine.
+EXCEEDS_SHARE = 1.15
+
 # Fewer earlier benchmarks are no history.
 LEAST_HISTORY = 3

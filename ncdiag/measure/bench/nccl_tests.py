@@ -1,0 +1,221 @@
+"""A collective by a program of nccl-tests: one MPI launch over all hosts, a rank on each GPU."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from ncdiag.cluster.launchers import Launcher, RemoteJob
+from ncdiag.cluster.mpi import MpiProgram, choose_starter
+from ncdiag.cluster.processes import Ended, run
+from ncdiag.measure.bench.base import BenchPlan
+from ncdiag.measure.bench.sizes import Sizes
+from ncdiag.measure.bench.wrapped import END_MARK, MODULE, REPORT_MARK, unpack
+from ncdiag.measure.engines.nccl_tests.programs import (
+    BUILD_HINT,
+    WRONG_DATA_CODE,
+    program_of,
+    why_ended,
+)
+from ncdiag.measure.engines.probe import probe
+from ncdiag.model.bench import BenchRun
+from ncdiag.model.errors import UndecidedError
+from ncdiag.model.host import Host, HostFacts
+from ncdiag.model.log import Benchmark
+from ncdiag.model.text import visible
+from ncdiag.read.nccl_tests import read_report
+
+DEFAULT_SIZES: Final = Sizes(8, 8 << 30, 2)
+# The program's own time-out comes this much before ours, so that it can say where it hung.
+_BEFORE_OURS_S: Final = 10.0
+_MAX_REASON = 300
+# What launchers and shells print when what they started ends, which is no reason.
+_NO_REASON = re.compile(
+    r"^[=\s|]*$|EXIT CODE|CLEANING UP|BAD TERMINATION|PID \d+ RUNNING AT|TO LOOK"
+)
+
+
+class End(msgspec.Struct, frozen=True):
+    """What rank 0 said at its end: the exit code of the program, or why there is none."""
+
+    host: str = ""
+    code: int | None = None
+    error: str | None = None
+    argv: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+class NcclTestsBench:
+    """Runs the program of the collective; every rank is a process of its own with one GPU."""
+
+    name = "nccl-tests"
+    compares = True
+
+    def __init__(self, hosts: Sequence[Host], launcher: Launcher, plan: BenchPlan) -> None:
+        self._hosts = {host.name: host for host in hosts}
+        self._launcher = launcher
+        self._plan = plan
+        self._starter = choose_starter(launcher)
+        self._unreachable: dict[str, str] = {}
+        self._versions: dict[str, str] = {}
+        self.sizes = plan.sizes or DEFAULT_SIZES
+        self.ranks_per_host = plan.gpus_per_node or 0
+
+    @property
+    def unreachable(self) -> Mapping[str, str]:
+        """Hosts that did not answer."""
+        return self._unreachable
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """What runs told of themselves."""
+        return self._versions
+
+    def start(self, on_change: Callable[[str, str], None]) -> Mapping[str, HostFacts]:
+        """Ask each host what it is: MPI has no partial start, so the others are left out."""
+        found = probe(
+            tuple(self._hosts.values()),
+            self._launcher,
+            on_change,
+            driver_address=self._plan.driver_address,
+        )
+        self._unreachable.update(found.unreachable)
+        facts = {name: report.facts for name, report in found.reports.items()}
+        if facts and not self.ranks_per_host:
+            self.ranks_per_host = gpus_of_each(list(self._hosts.values()), facts)
+        return facts
+
+    def run(self, hosts: Sequence[str]) -> BenchRun:
+        """One launch over ``hosts``."""
+        launch = self._starter.launch([self._hosts[name] for name in hosts], self._program())
+        ended = run(launch, timeout_s=self._plan.timeout_s)
+        return self._read(tuple(hosts), ended)
+
+    def close(self) -> None:
+        """Nothing runs between runs."""
+
+    def _program(self) -> MpiProgram:
+        plan, sizes = self._plan, self.sizes
+        own_s = max(1, round(plan.timeout_s - _BEFORE_OURS_S))
+        job = {
+            "program": program_of(plan.collective),
+            "folder": plan.nccl_tests_dir,
+            "arguments": [
+                *("-b", str(sizes.least_bytes), "-e", str(sizes.most_bytes)),
+                *("-f", str(sizes.factor), "-g", "1", "-n", str(plan.iterations)),
+                *("-w", "5", "-c", "1"),
+            ],
+            # What newer versions know: a time-out, the slowest process's time, each iteration's.
+            "optional": [("T", str(own_s)), ("a", "3"), ("I", "1")],
+            "variables": dict(plan.variables),
+        }
+        text = msgspec.json.encode(job).decode()
+        argv = RemoteJob(module=MODULE).command(
+            self._launcher.options, self._starter.rank_variable, text
+        )
+        return MpiProgram(argv=argv, ranks_per_host=self.ranks_per_host)
+
+    def _read(self, hosts: tuple[str, ...], ended: Ended) -> BenchRun:
+        text, end, report = split(ended.stdout)
+        ranks = len(hosts) * self.ranks_per_host
+        runs = read_report(report, "report.json") if report else []
+        printed = read_report(text, "stdout")
+        benchmark = max([*runs, *printed], key=lambda one: len(one.rows), default=None)
+        if benchmark and benchmark.library_version:
+            self._versions["nccl"] = benchmark.library_version
+        wrong = bool(benchmark and (benchmark.out_of_bounds or 0) > 0)
+        error = self._error(ended, end, benchmark, text)
+        if error is None or benchmark is not None:
+            error = _whose_table(printed, benchmark, ranks) or error
+        if error and not wrong and end and end.code == WRONG_DATA_CODE:
+            wrong = error == why_ended(WRONG_DATA_CODE, [])
+        if wrong and benchmark is not None and benchmark.complete:
+            error = None
+        return BenchRun(
+            hosts=hosts,
+            ranks_per_host=self.ranks_per_host,
+            benchmark=benchmark,
+            error=None if error is None else visible(error)[:_MAX_REASON],
+            wrong_data=wrong,
+        )
+
+    def _error(
+        self, ended: Ended, end: End | None, benchmark: Benchmark | None, text: bytes
+    ) -> str | None:
+        """Why the run gave nothing, or not all; ``None`` if all is well."""
+        if ended.code is None:
+            return f"cannot start {ended.error}"
+        if ended.timed_out:
+            return f"it did not end within {self._plan.timeout_s:g} s (--timeout) and was killed"
+        if end is not None and end.error:
+            return f"{end.host}: {end.error}"
+        lines = [*text.decode(errors="replace").splitlines(), *ended.said]
+        code = ended.code if end is None or end.code is None else end.code
+        why = why_ended(code, lines)
+        if why is None and benchmark is not None and benchmark.complete:
+            return None
+        if why is None:
+            why = "it printed no result"
+        elif end is None and (said := _last_reason(ended.said)):
+            why = f"{self._starter.name}: {said}"
+        return why
+
+
+def gpus_of_each(hosts: Sequence[Host], facts: Mapping[str, HostFacts]) -> int:
+    """How many GPUs of each host can take part: as many as the poorest has."""
+    counts = {
+        host.name: host.gpus or len(facts[host.name].gpus) for host in hosts if host.name in facts
+    }
+    poorest = min(counts, key=lambda name: counts[name])
+    if not counts[poorest]:
+        raise UndecidedError(
+            f"no GPU was found on {visible(poorest)}: leave that host out, or say how many there "
+            "are with --gpus-per-node or gpus= in the hosts file"
+        )
+    return counts[poorest]
+
+
+def split(stdout: bytes) -> tuple[bytes, End | None, bytes]:
+    """What the program printed, how it ended, and the report it wrote."""
+    text: list[bytes] = []
+    report: list[str] = []
+    end = None
+    for line in stdout.split(b"\n"):
+        before, mark, after = line.partition(REPORT_MARK.encode())
+        if mark:
+            report.append(after.decode(errors="replace").strip())
+            line = before  # noqa: PLW2901 - what another process printed before it
+        before, mark, after = line.partition(END_MARK.encode())
+        if mark:
+            line = before  # noqa: PLW2901
+            end = _end(after) or end
+        text.append(line)
+    return b"\n".join(text), end, unpack(report) if report else b""
+
+
+def _end(data: bytes) -> End | None:
+    try:
+        return msgspec.json.decode(data, type=End)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _whose_table(
+    printed: Sequence[Benchmark], benchmark: Benchmark | None, ranks: int
+) -> str | None:
+    """Whether each rank ran a test of its own, as programs built without MPI do."""
+    told = len(benchmark.ranks) if benchmark else 0
+    tables = sum(len(one.ranks) == 1 for one in printed)
+    if ranks > 1 and (tables > 1 or told == 1):
+        return (
+            "it was built without MPI, so each rank ran a test of its own; build it with MPI: "
+            f"{BUILD_HINT}"
+        )
+    if told and told != ranks:
+        return f"it ran on {told} ranks, not on {ranks}"
+    return None
+
+
+def _last_reason(said: Sequence[str]) -> str | None:
+    return next((line.strip() for line in reversed(said) if not _NO_REASON.search(line)), None)

@@ -1,0 +1,255 @@
+"""A collective by torch.distributed: a fleet, and on each host a process for each GPU."""
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+from typing import Final, TypeVar
+
+import msgspec
+
+from ncdiag.cluster.fleet import CallError, Fleet, FleetOptions
+from ncdiag.cluster.launchers import Launcher
+from ncdiag.expect.traffic import bus_factor
+from ncdiag.measure.bench import torch_task
+from ncdiag.measure.bench.base import BenchPlan
+from ncdiag.measure.bench.messages import Answer, Measure, OpenGroup, Task
+from ncdiag.measure.bench.sizes import Sizes
+from ncdiag.measure.engines.torch import task as engine_task
+from ncdiag.measure.engines.torch.messages import (
+    Backend,
+    Collected,
+    CollectTask,
+    OpenStore,
+    StoreOpened,
+)
+from ncdiag.measure.engines.torch.placement import choose_backend
+from ncdiag.measure.engines.torch.processes import shared_process
+from ncdiag.model.bench import BenchRun
+from ncdiag.model.host import Host, HostFacts
+from ncdiag.model.log import Benchmark, IterationTimes, Place, TableRow
+from ncdiag.model.text import visible
+
+_SIZES: Final = {Backend.GLOO: Sizes(1 << 10, 64 << 20, 2), Backend.NCCL: Sizes(8, 8 << 30, 2)}
+# Importing torch takes 4 s on busy cores, and far longer from a cold network file system.
+_READY_S: Final = 60.0
+_OPEN_S: Final = 90.0
+# What a host's answer may need besides: the worker keeps the deadline, this only bounds waiting.
+_ANSWER_S: Final = 2.0
+_WARMUP: Final = 3
+# A size is timed for about so long, at least so often: a slow network would take hours else.
+_SIZE_S: Final = 3.0
+_LEAST_ITERATIONS: Final = 5
+
+_Asked = TypeVar("_Asked")
+
+
+class TorchBench:
+    """Runs the collective in processes that stay; one that fails ends the run it is in."""
+
+    name = "torch"
+
+    def __init__(self, hosts: Sequence[Host], launcher: Launcher, plan: BenchPlan) -> None:
+        self._hosts = {host.name: host for host in hosts}
+        self._plan = plan
+        options = FleetOptions(driver_address=plan.driver_address)
+        companions = (shared_process(plan.variables),)
+        self._fleet = Fleet(hosts, launcher, companions=companions, options=options)
+        self._unusable: dict[str, str] = {}
+        self._addresses: dict[str, str] = {}
+        self._versions: dict[str, str] = {}
+        self._backend = Backend.GLOO
+        self._generation = 0
+        self.sizes = plan.sizes or _SIZES[Backend.GLOO]
+        self.ranks_per_host = plan.gpus_per_node or 1
+
+    @property
+    def compares(self) -> bool:
+        """What CPUs exchange says nothing of GPUs."""
+        return self._backend is Backend.NCCL
+
+    @property
+    def unreachable(self) -> Mapping[str, str]:
+        """Hosts that cannot take part, with the reason."""
+        return {**self._unusable, **self._fleet.unreachable}
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """What the hosts say of torch and NCCL."""
+        return self._versions
+
+    def start(self, on_change: Callable[[str, str], None]) -> Mapping[str, HostFacts]:
+        """Start the fleet, and learn what each host has."""
+        self._fleet.start(on_change)
+        collected = self._collect()
+        self._backend, without = choose_backend(collected, None)
+        self._unusable.update(without)
+        usable = {name: one for name, one in collected.items() if name not in without}
+        for name, one in usable.items():
+            address = one.own_address or next(
+                (nic.address for nic in one.facts.nics if nic.address), None
+            )
+            if address is None:
+                self._unusable[name] = "it has no address that the other hosts can reach"
+            else:
+                self._addresses[name] = address
+        for host, why in self._unusable.items():
+            on_change(host, why)
+        facts = {name: one.facts for name, one in usable.items() if name in self._addresses}
+        self.sizes = self._plan.sizes or _SIZES[self._backend]
+        if self._backend is Backend.NCCL and not self._plan.gpus_per_node:
+            self.ranks_per_host = min((usable[name].ready.gpus for name in facts), default=1)
+        for found in facts.values():
+            self._versions |= {
+                name: found.versions[name] for name in ("torch", "nccl") if name in found.versions
+            }
+        return facts
+
+    def run(self, hosts: Sequence[str]) -> BenchRun:
+        """All sizes once; what was measured before something failed is kept."""
+        ranks = [(host, local) for host in hosts for local in range(self.ranks_per_host)]
+        benchmark = Benchmark(place=Place(f"{self._backend} of torch", 0))
+        error = self._meet(ranks) or self._measure_all(ranks, benchmark)
+        benchmark.complete = error is None
+        if error is not None:  # the other ranks still wait for the one that failed
+            self._generation += 1
+        return BenchRun(
+            hosts=tuple(hosts),
+            ranks_per_host=self.ranks_per_host,
+            benchmark=benchmark if benchmark.rows else None,
+            error=error,
+        )
+
+    def close(self) -> None:
+        """End the fleet, and with it every process."""
+        self._fleet.close()
+
+    def _collect(self) -> dict[str, Collected]:
+        questions = {
+            name: CollectTask(
+                nics=self._hosts[name].nics,
+                address=self._hosts[name].address,
+                timeout_s=_READY_S,
+                variables=dict(self._plan.variables),
+            )
+            for name in self._fleet.up
+        }
+        collected = {}
+        calls = [
+            self._fleet.call(
+                name, engine_task.collect, msgspec.json.encode(one), timeout_s=_READY_S + _ANSWER_S
+            )
+            for name, one in questions.items()
+        ]
+        for call in self._fleet.as_completed(calls):
+            try:
+                answer = msgspec.json.decode(call.result(), type=Collected)
+            except (CallError, msgspec.MsgspecError) as error:
+                self._unusable[call.host] = visible(str(error))
+                continue
+            if answer.ready.error:
+                self._unusable[call.host] = visible(answer.ready.error)
+            else:
+                collected[call.host] = answer
+        return {name: collected[name] for name in self._hosts if name in collected}
+
+    def _meet(self, ranks: Sequence[tuple[str, int]]) -> str | None:
+        """Have all ranks make a group; returns why they could not."""
+        address = self._addresses[ranks[0][0]]
+        opened, error = self._ask([(ranks[0], OpenStore(address=address))], StoreOpened, _OPEN_S)
+        if error or opened[0].error:
+            return error or f"{ranks[0][0]}: {opened[0].error}"
+        meeting = secrets.token_hex(16)
+        requests = [
+            (
+                one,
+                OpenGroup(
+                    rank=number,
+                    ranks=len(ranks),
+                    address=self._addresses[one[0]],
+                    store_address=address,
+                    store_port=opened[0].port,
+                    meeting=meeting,
+                    gpu=one[1] if self._backend is Backend.NCCL else None,
+                ),
+            )
+            for number, one in enumerate(ranks)
+        ]
+        _, error = self._ask(requests, Answer, _OPEN_S)
+        return error
+
+    def _measure_all(self, ranks: Sequence[tuple[str, int]], benchmark: Benchmark) -> str | None:
+        end_s = time.monotonic() + self._plan.timeout_s
+        iterations, factor = self._plan.iterations, bus_factor(self._plan.collective, len(ranks))
+        for size in self.sizes.each():
+            left_s = end_s - time.monotonic()
+            if left_s <= 0:
+                return f"it did not end within {self._plan.timeout_s:g} s (--timeout)"
+            request = Measure(self._plan.collective.value, size, iterations, _WARMUP)
+            answers, error = self._ask([(one, request) for one in ranks], Answer, left_s)
+            if error:
+                return error
+            row = _row(answers, factor, each_process=self._backend is Backend.NCCL)
+            benchmark.rows.append(row)
+            took_s = (row.out_of_place_time_us or 0.0) / 1e6 * self.sizes.factor
+            likely = int(_SIZE_S / took_s) if took_s else self._plan.iterations
+            iterations = min(self._plan.iterations, max(_LEAST_ITERATIONS, likely))
+        return None
+
+    def _ask(
+        self,
+        requests: Sequence[tuple[tuple[str, int], OpenStore | OpenGroup | Measure]],
+        kind: type[_Asked],
+        limit_s: float,
+    ) -> tuple[list[_Asked], str | None]:
+        """Ask ranks at the same time; their answers in order, or what went wrong first."""
+        calls = {}
+        for number, ((host, local), request) in enumerate(requests):
+            question = Task(
+                local_rank=local,
+                backend=self._backend.value,
+                generation=self._generation,
+                request=request,
+                deadline_s=limit_s,
+                variables=dict(self._plan.variables),
+            )
+            payload = msgspec.json.encode(question)
+            call = self._fleet.call(host, torch_task.answer, payload, timeout_s=limit_s + _ANSWER_S)
+            calls[call] = number
+        answers: dict[int, _Asked] = {}
+        for call in self._fleet.as_completed(calls):
+            try:
+                one = msgspec.json.decode(call.result(), type=kind)
+            except (CallError, msgspec.MsgspecError) as error:
+                return [], visible(f"{call.host}: {error}")
+            if isinstance(one, Answer) and one.error:
+                return [], visible(f"{call.host}: {one.error}")
+            answers[calls[call]] = one
+        return [answers[number] for number in range(len(requests))], None
+
+
+def _row(answers: Sequence[Answer], factor: float, *, each_process: bool) -> TableRow:
+    """One size: the slowest rank of each iteration counts."""
+    slowest = [max(at_once) for at_once in zip(*(one.times_us for one in answers), strict=True)]
+    time_us = fmean(slowest)
+    size = answers[0].size_bytes
+    algbw = size / time_us / 1e3
+    return TableRow(
+        size=size,
+        type="float",
+        redop="",
+        out_of_place_busbw=algbw * factor,
+        in_place_busbw=None,
+        out_of_place_wrong=sum(one.wrong for one in answers),
+        in_place_wrong=None,
+        out_of_place_time_us=time_us,
+        out_of_place_algbw=algbw,
+        out_of_place_iterations=IterationTimes(
+            min_us=min(slowest),
+            max_us=max(slowest),
+            avg_us=time_us,
+            times_us=tuple(slowest),
+            # The times of CPUs that share their cores with others say nothing of a rank.
+            process_max_us=tuple(one.times_us for one in answers) if each_process else (),
+        ),
+    )
