@@ -1,5 +1,6 @@
 """Puts the fake programs into a folder, under the names of those they stand for."""
 
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,4 +38,11 @@ def install(folder: Path, names: Sequence[str] = NAMES, *, suffix: str = "") -> 
             "os._exit(code)\n"
         )
         program.chmod(0o755)
+    return folder
+
+
+def install_mpiexec(folder: Path) -> Path:
+    """Put the fake of Hydra's mpiexec into ``folder``, which is returned; for the front of PATH."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(FAKE / "mpiexec", folder / "mpiexec.hydra")
     return folder
