@@ -1,4 +1,4 @@
-"""The driver's side of the mpi engine: who takes part, one job, and pairs by their ranks."""
+"""The driver's side of the mpi engine: who takes part, a job a rail, and pairs by their ranks."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,10 +9,11 @@ from ncdiag.cluster.mpi import MpiStarter
 from ncdiag.measure.engines.base import EngineOptions, PairOrder
 from ncdiag.measure.engines.halves import Blame, Failure, Half
 from ncdiag.measure.engines.merge import merge
-from ncdiag.measure.engines.mpi.job import Job, JobEnded
+from ncdiag.measure.engines.mpi.job import JobEnded, hear
 from ncdiag.measure.engines.mpi.job_end import dead_host, why_ended
 from ncdiag.measure.engines.mpi.messages import Done, Orders, Part, Passed
-from ncdiag.measure.engines.mpi.starting import Crew, MpiStart
+from ncdiag.measure.engines.mpi.round import OpenRound
+from ncdiag.measure.engines.mpi.starting import Crews, MpiStart
 from ncdiag.measure.engines.probe import probe
 from ncdiag.model.host import Host, HostFacts
 from ncdiag.model.measurement import Measurement
@@ -25,7 +26,7 @@ _GO_ON = "--resume goes on with the hosts that can be reached then"
 
 
 class MpiEngine:
-    """Measures all pairs in one MPI job of a rank for each rail of each host."""
+    """Measures all pairs of a rail in one MPI job of a rank a host."""
 
     name = "mpi"
 
@@ -36,8 +37,7 @@ class MpiEngine:
         self._launcher, self._starter, self._options = launcher, starter, options
         self._timing = options.timing
         self._unusable: dict[str, str] = {}
-        self._crew: Crew | None = None
-        self._job: Job | None = None
+        self._crews = Crews()
         self._number = 0
 
     @property
@@ -46,7 +46,7 @@ class MpiEngine:
         return self._unusable
 
     def start(self, on_change: Callable[[str, str], None]) -> Mapping[str, HostFacts]:
-        """Ask all hosts what they are, and start the job on those that answered."""
+        """Ask all hosts what they are, and start the jobs on those that answered."""
         probed = probe(
             list(self._hosts.values()),
             self._launcher,
@@ -55,137 +55,100 @@ class MpiEngine:
         )
         start = MpiStart(self._hosts, self._launcher, self._starter, self._options, on_change)
         try:
-            self._crew = start.run(probed)
+            start.run(probed)
         finally:
-            self._job = start.job
+            self._crews = start.crews
         self._unusable.update(start.unusable)
-        return self._crew.facts
+        return self._crews.facts
 
     def measure(self, orders: Sequence[PairOrder]) -> Iterator[Measurement]:
         """Measure disjoint pairs at the same time; see :class:`Engine`."""
-        if self._job is None or self._crew is None:
+        if not {order.rail for order in orders} <= self._crews.jobs.keys():
             yield from self._unmeasured(orders, "the MPI job is not running")
             return
         self._number += 1
         deadline_s = self._timing.pair_s + _SLACK_S
-        parts = self._parts(orders, self._crew, deadline_s)
-        self._job.tell(Orders(number=self._number, parts=parts))
-        yield from self._collect(self._job, self._crew, orders, deadline_s + _ANSWER_S)
-
-    def close(self) -> None:
-        """End the job; may be called twice."""
-        if self._job is not None:
-            self._job.close()
-            self._job = None
-
-    def _parts(self, orders: Sequence[PairOrder], crew: Crew, deadline_s: float) -> dict[int, Part]:
-        parts = {}
-        for order in orders:
-            first, second = (crew.rank_of(end) for end in (order.first, order.second))
-            for rank, peer, end in ((first, second, order.first), (second, first, order.second)):
-                parts[rank] = Part(
+        current = OpenRound(self._number, orders, self._crews.hosts)
+        for rail in current.rails:
+            parts = {
+                rank: Part(
                     number=self._number,
                     peer=peer,
-                    first=end is order.first,
+                    first=first,
                     nic=end.nic,
                     timing=self._timing,
                     deadline_s=deadline_s,
-                    gpu=crew.gpu,
+                    gpu=self._crews.gpu,
                 )
-        return parts
+                for rank, peer, first, end in current.places_on(rail)
+            }
+            self._crews.jobs[rail].tell(Orders(number=self._number, parts=parts))
+        yield from self._collect(current, deadline_s + _ANSWER_S)
 
-    def _collect(
-        self, job: Job, crew: Crew, orders: Sequence[PairOrder], limit_s: float
-    ) -> Iterator[Measurement]:
+    def close(self) -> None:
+        """End the jobs; may be called twice."""
+        self._crews.close()
+
+    def _collect(self, current: OpenRound, limit_s: float) -> Iterator[Measurement]:
         """Results as pairs end, and what became of those that have none in time."""
-        places = {
-            crew.rank_of(end): (number, side)
-            for number, order in enumerate(orders)
-            for side, end in enumerate((order.first, order.second))
-        }
-        halves: list[dict[int, Half]] = [{} for _ in orders]
-        passed_on, end_s = False, time.monotonic() + limit_s
-        while any(len(pair) < 2 for pair in halves):
-            said = job.hear(end_s - time.monotonic())
-            match said:
-                case Passed(number=self._number):
-                    passed_on = True
-                case Done(number=self._number) if said.rank in places:
-                    number, side = places[said.rank]
-                    halves[number][side] = said.half
-                    if len(halves[number]) == 2:
-                        yield from self._merged(orders[number], halves[number])
+        end_s = time.monotonic() + limit_s
+        while current.is_open:
+            said = hear(self._crews.heard, end_s - time.monotonic())
+            if said is None:
+                yield from self._late(current, limit_s)
+                return
+            rail, what = said
+            match what:
+                case Passed(number=current.number):
+                    current.passed_on.add(rail)
+                case Done(number=current.number):
+                    if (ended := current.take(rail, what)) is not None:
+                        yield from self._merged(ended, current)
                 case JobEnded():
-                    why = self._note_end(crew, said)
-                    yield from self._broken(orders, halves, why)
-                    return
-                case None:
-                    yield from self._late(crew, orders, halves, limit_s, passed_on=passed_on)
+                    yield from self._unmeasured(current.unfinished, self._note_end(rail, what))
                     return
 
-    def _merged(self, order: PairOrder, halves: Mapping[int, Half]) -> tuple[Measurement, ...]:
-        return merge(order, halves[0], halves[1], self.name)
-
-    def _broken(
-        self, orders: Sequence[PairOrder], halves: Sequence[Mapping[int, Half]], why: str
-    ) -> Iterator[Measurement]:
-        """Pairs that the end of the job cut off: the reason is no host's of theirs."""
-        cut_off = [order for order, pair in zip(orders, halves, strict=True) if len(pair) < 2]
-        yield from self._unmeasured(cut_off, why)
+    def _merged(self, order: PairOrder, current: OpenRound) -> tuple[Measurement, ...]:
+        return merge(order, *current.halves(order), self.name)
 
     def _unmeasured(self, orders: Sequence[PairOrder], why: str) -> Iterator[Measurement]:
+        """Pairs that could not be measured for a reason that is no host's of theirs."""
         for order in orders:
             for one in merge(order, Half(), Half(), self.name):
                 yield replace(one, error=why)
 
-    def _note_end(self, crew: Crew, ended: JobEnded) -> str:
-        """The job ended by itself: no host can be measured any more."""
-        self.close()
-        died = dead_host(ended.said, crew.facts)
+    def _note_end(self, rail: int, ended: JobEnded) -> str:
+        """A job ended by itself: no host can be measured any more."""
+        died = dead_host(ended.said, self._crews.hosts[rail])
         if died:
             why = f"the MPI job ended: the process of {died} died"
             self._unusable[died] = f"its process died, and the MPI job with it; {_GO_ON}"
         else:
             why = f"the MPI job ended: {why_ended(ended)}"
-        self._lose_all(crew, why)
+        self._give_up(why)
         return why
 
-    def _lose_all(self, crew: Crew, why: str) -> None:
-        for host in crew.facts:
+    def _give_up(self, why: str) -> None:
+        for host in self._crews.facts:
             self._unusable.setdefault(host, f"{why}; {_GO_ON}")
+        self._crews.close(kill=True)
 
-    def _late(
-        self,
-        crew: Crew,
-        orders: Sequence[PairOrder],
-        halves: Sequence[dict[int, Half]],
-        limit_s: float,
-        *,
-        passed_on: bool,
-    ) -> Iterator[Measurement]:
+    def _late(self, current: OpenRound, limit_s: float) -> Iterator[Measurement]:
         """Ranks that did not answer in time are not waited for again."""
         silent = f"its process did not answer within {limit_s:g} s"
-        first = crew.hosts[0]
-        if not passed_on:
-            # Nobody was told anything.
-            self._give_up(crew, first, silent)
-            yield from self._broken(orders, halves, f"{first}: {silent}")
-            return
-        for order, pair in zip(orders, halves, strict=True):
-            if len(pair) == 2:
+        firsts = {rail: self._crews.hosts[rail][0] for rail in current.rails}
+        for order in current.unfinished:
+            first = firsts[order.rail]
+            if order.rail not in current.passed_on:
+                # Nobody of this rail was told anything.
+                self._unusable[first] = silent
+                yield from self._unmeasured([order], f"{first}: {silent}")
                 continue
-            for side, end in enumerate((order.first, order.second)):
-                if side not in pair:
-                    pair[side] = Half(failure=Failure(Blame.PROCESS, silent))
-                    self._unusable[end.host] = silent
-            yield from self._merged(order, pair)
-        if first in self._unusable:
-            self._give_up(crew, first, silent)
-
-    def _give_up(self, crew: Crew, first: str, silent: str) -> None:
-        """Without its first rank, which passes orders on, the job is of no use."""
-        self._unusable[first] = silent
-        self._lose_all(crew, f"the MPI job was ended: the process of {first} did not answer")
-        if self._job is not None:
-            self._job.close(kill=True)
-            self._job = None
+            for end in current.missing(order):
+                current.fill(order, end, Half(failure=Failure(Blame.PROCESS, silent)))
+                self._unusable[end.host] = silent
+            yield from self._merged(order, current)
+        for first in firsts.values():
+            if self._unusable.get(first) == silent:
+                # Without its first rank, which passes orders on, a job is of no use.
+                self._give_up(f"the MPI job was ended: the process of {first} did not answer")

@@ -33,6 +33,10 @@ _LAST_WORDS_S = 1.0
 _END_S = 4.0
 
 
+# What jobs say, with the rail of each: one queue, so that one can wait for all of them.
+Heard = queue.SimpleQueue["tuple[int, Said | JobEnded]"]
+
+
 @dataclass(frozen=True, slots=True)
 class JobEnded:
     """The command has ended with ``code``, by subprocess's rule; ``said`` are its last lines."""
@@ -42,10 +46,14 @@ class JobEnded:
 
 
 class Job:
-    """A command that has been started. Its end, and what its ranks say, is heard in order."""
+    """The command of one rail, which has been started.
 
-    def __init__(self, launch: Launch) -> None:
+    What its ranks say goes to ``heard``, and its end last.
+    """
+
+    def __init__(self, launch: Launch, rail: int, heard: Heard) -> None:
         """Start it; raises OSError."""
+        self._rail, self._heard = rail, heard
         self._process = subprocess.Popen(
             die_with_parent(launch.argv),
             stdin=subprocess.PIPE,
@@ -55,7 +63,6 @@ class Job:
             start_new_session=True,  # a Ctrl-C on the terminal is for us alone
             bufsize=0,
         )
-        self._heard: queue.SimpleQueue[Said | JobEnded] = queue.SimpleQueue()
         self._said: deque[str] = deque(maxlen=_KEPT_LINES)
         self._stdin = cast("IO[bytes]", self._process.stdin)
         self._to_tell: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -72,22 +79,16 @@ class Job:
         """Say something to rank 0; never waits."""
         self._to_tell.put(encode_told(told))
 
-    def hear(self, timeout_s: float) -> Said | JobEnded | None:
-        """The next thing that was said, ``None`` if there is none in time.
-
-        Nothing comes after ``JobEnded``.
-        """
-        try:
-            return self._heard.get(timeout=max(0.0, timeout_s))
-        except queue.Empty:
-            return None
-
-    def close(self, *, kill: bool = False) -> None:
-        """End it and everything it started; may be called twice."""
+    def finish(self) -> None:
+        """Ask the ranks to end, and wait for nothing."""
         if not self._closing.is_set():
             self.tell(End())
         self._closing.set()
         self._to_tell.put(None)
+
+    def close(self, *, kill: bool = False) -> None:
+        """End it and everything it started; may be called twice."""
+        self.finish()
         if not kill:
             self._waiter.join(_END_S)
         self._kill()
@@ -120,7 +121,7 @@ class Job:
         for line in _lines(pipe):
             said = decode_said(line)
             if said is not None:
-                self._heard.put(said)
+                self._heard.put((self._rail, said))
             else:
                 self._keep(line)
 
@@ -143,7 +144,15 @@ class Job:
         code = self._process.wait()
         self._closing.set()
         self._to_tell.put(None)
-        self._heard.put(JobEnded(code, tuple(self._said)))
+        self._heard.put((self._rail, JobEnded(code, tuple(self._said))))
+
+
+def hear(heard: Heard, timeout_s: float) -> tuple[int, Said | JobEnded] | None:
+    """The next thing that was said, ``None`` if there is none in time."""
+    try:
+        return heard.get(timeout=max(0.0, timeout_s))
+    except queue.Empty:
+        return None
 
 
 def _lines(pipe: IO[bytes]) -> Iterator[bytes]:

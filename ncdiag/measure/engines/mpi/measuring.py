@@ -33,11 +33,11 @@ _SHARED = re.compile(r"/dev/shm/mpich_shm_\w+")  # noqa: S108 - MPICH chose it
 _LIBRARY = re.compile(r"\S+/libmpi[\w\-]*\.so[\w.]*")
 
 
-def ready(rank: int, place: Place | None) -> Ready:
+def ready(rank: int, place: Place) -> Ready:
     """What MPI is here."""
     lines = MPI.Get_library_version().replace("\0", "").splitlines()
     library = " ".join(lines[0].replace("Version:", "").split())[:80] if lines else "MPI"
-    gpu = place is not None and place.gpu is not None and takes_gpu_memory()
+    gpu = place.gpu is not None and takes_gpu_memory()
     return Ready(rank=rank, ranks=MPI.COMM_WORLD.size, library=library, gpu=gpu)
 
 
@@ -77,10 +77,9 @@ def _says_cuda() -> bool:
 class Measurer:
     """The memory of a rank, used for pair after pair; ``while_waiting`` is called in between."""
 
-    def __init__(self, place: Place | None, while_waiting: Callable[[], None]) -> None:
+    def __init__(self, place: Place, while_waiting: Callable[[], None]) -> None:
         # Over TCP nothing moves but in MPI's calls, an RDMA card works on its own, and quickly.
-        polls = place is not None and place.is_rdma
-        self._nap = not polls or len(os.sched_getaffinity(0)) < _CORES_TO_POLL
+        self._nap = not place.is_rdma or len(os.sched_getaffinity(0)) < _CORES_TO_POLL
         self._while_waiting = while_waiting
         self._memory: dict[bool, Any] = {False: HostMemory(MAX_CHUNK_BYTES)}
         self._given_up: list[object] = []

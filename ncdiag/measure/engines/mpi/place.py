@@ -1,8 +1,8 @@
 """Which NIC each rank measures on, and what stands in its environment so that MPI uses no other.
 
-Transports read their NIC once, when MPI starts: so there is a rank for each rail of each host, and
-each sets its own variables before it loads MPI. It knows its place by its number alone, as ranks
-go host by host in the order of the hosts.
+Transports read their NIC once, when MPI starts, and insist on reaching every other rank by it: so
+each rail has a job of its own. A rank knows its place by its number alone, as ranks go in the order
+of the hosts, and sets its own variables before it loads MPI.
 """
 
 import re
@@ -31,7 +31,6 @@ OWN_VARIABLES: Final = frozenset(
 )
 # Devices as the argument names them: eth0, mlx5_0:1, and the GPU beside it after an @.
 _PLACE = re.compile(r"(?P<device>[\w.\-]+)(?P<port>:\d+)?(?:@(?P<gpu>\d+))?", re.ASCII)
-_NONE = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +57,18 @@ def place_on(nic: Nic, gpu: int | None) -> Place:
     return Place(device, gpu)
 
 
-def describe(places: Iterable[Sequence[Place]], rails: int) -> tuple[str, ...]:
-    """The arguments that tell every rank its place: hosts alike, one after the other, are one."""
-    words = (
-        "+".join(_word(host[rail]) if rail < len(host) else _NONE for rail in range(rails))
-        for host in places
-    )
-    return tuple(f"{len(list(alike))}*{word}" for word, alike in groupby(words))
+def describe(places: Iterable[Place]) -> tuple[str, ...]:
+    """The arguments that tell every rank its place: places alike, one after the other, are one."""
+    return tuple(f"{len(list(alike))}*{word}" for word, alike in groupby(map(_word, places)))
 
 
-def find_place(rank: int, described: Sequence[str]) -> Place | None:
-    """The place of ``rank``, ``None`` for a rail its host has not; raises ValueError."""
+def find_place(rank: int, described: Sequence[str]) -> Place:
+    """The place of ``rank``; raises ValueError."""
     for text in described:
         count, _, word = text.partition("*")
-        rails = word.split("+")
-        ranks = int(count) * len(rails)
-        if rank < ranks:
-            return _read(rails[rank % len(rails)])
-        rank -= ranks
+        if rank < int(count):
+            return _read(word)
+        rank -= int(count)
     raise ValueError("more ranks were started than there are places")
 
 
@@ -83,9 +76,7 @@ def _word(place: Place) -> str:
     return place.device if place.gpu is None else f"{place.device}@{place.gpu}"
 
 
-def _read(word: str) -> Place | None:
-    if word == _NONE:
-        return None
+def _read(word: str) -> Place:
     match = _PLACE.fullmatch(word)
     if not match:
         raise ValueError(f"{word!r} is no place")

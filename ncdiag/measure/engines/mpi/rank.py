@@ -39,8 +39,7 @@ def main(rank_variable: str, places: Sequence[str]) -> None:
     lease = Lease(START_S + LEASE_S)
     rank = int(os.environ[rank_variable])
     place = find_place(rank, places)
-    if place:
-        os.environ.update(variables_of(place))
+    os.environ.update(variables_of(place))
     here = _here(rank, place)
     _say(replies, here)
     if here.error:
@@ -83,7 +82,7 @@ def _die_with_launcher() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
-def _here(rank: int, place: Place | None) -> Here:
+def _here(rank: int, place: Place) -> Here:
     """Where this rank runs, as the system says."""
     error = None if find_spec("mpi4py") else _NO_MPI4PY
     try:
@@ -91,7 +90,7 @@ def _here(rank: int, place: Place | None) -> Here:
     except OSError as problem:
         found, error = {}, error or str(problem)
     addresses = tuple(address for some in found.values() for address in some)
-    if place and not place.is_rdma and place.device not in found:
+    if not place.is_rdma and place.device not in found:
         error = error or f"it has no interface {place.device}"
     return Here(rank=rank, hostname=socket.gethostname(), addresses=addresses, error=error)
 
