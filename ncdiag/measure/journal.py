@@ -25,7 +25,8 @@ from ncdiag.model.measurement import Measurement
 
 JOURNAL_NAME = "journal.jsonl"
 SCHEMA = "ncdiag/journal/1"
-MODES: Final = ("full", "quick")
+IMPORTED: Final = "imported"
+MODES: Final = ("full", "quick", IMPORTED)
 
 # The longest line is the plan of 100,000 hosts: 30 MB.
 _MAX_LINE_BYTES = 64 * 1024**2
@@ -38,6 +39,9 @@ class Plan:
 
     ``variables`` are what ``profile`` puts into the environment of what measures. ``rails`` says
     whether the rails of a pair are measured in turn or together.
+
+    Of an ``imported`` plan ``notes`` are lines for the report, ``cut`` says that what was imported
+    ended too early, and ``inside`` that its hosts are devices of the host it names.
     """
 
     schema: str = SCHEMA
@@ -56,6 +60,9 @@ class Plan:
     dumps: tuple[HostDump, ...] = ()
     rails: str = "turn"
     engine_settings: EngineSettings = field(default_factory=EngineSettings)
+    notes: tuple[str, ...] = ()
+    cut: bool = False
+    inside: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

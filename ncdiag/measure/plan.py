@@ -5,10 +5,11 @@ not depend on who is up and a resumed sweep finds them again; the sweep passes o
 cannot be measured.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ncdiag.measure.journal import Plan
 from ncdiag.measure.schedule import Round, full, full_round_count, quick
+from ncdiag.model.measurement import Measurement, PairKey
 
 QUICK = "quick"
 TOGETHER = "together"
@@ -39,3 +40,12 @@ def plan_size(plan: Plan, rails: Sequence[int]) -> tuple[int, int]:
     if plan.mode == QUICK:
         return turns, hosts // 2 * count
     return full_round_count(hosts) * turns, hosts * (hosts - 1) // 2 * count
+
+
+def measured_pairs(measurements: Iterable[Measurement]) -> list[PairKey]:
+    """The pairs of an ``imported`` plan: those that were measured, each once."""
+    found: dict[tuple[frozenset[str], int], PairKey] = {}
+    for one in measurements:
+        ends = frozenset((one.source, one.target))
+        found.setdefault((ends, one.rail), PairKey(one.source, one.target, one.rail))
+    return list(found.values())

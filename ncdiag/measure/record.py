@@ -9,9 +9,17 @@ from ncdiag.diagnose.suspects import suspected_hosts
 from ncdiag.diagnose.thresholds import Thresholds
 from ncdiag.expect.dumped_nics import as_dumped
 from ncdiag.expect.link import expect_link
-from ncdiag.measure.journal import HostState, Line, Plan, RunEnd
-from ncdiag.measure.plan import QUICK, TOGETHER, plan_size, planned_rounds, rail_counts
+from ncdiag.measure.journal import IMPORTED, HostState, Line, Plan, RunEnd
+from ncdiag.measure.plan import (
+    QUICK,
+    TOGETHER,
+    measured_pairs,
+    plan_size,
+    planned_rounds,
+    rail_counts,
+)
 from ncdiag.measure.schedule import Round, second_opinions
+from ncdiag.measure.second_hand import as_imported
 from ncdiag.model.errors import UsageError
 from ncdiag.model.evidence import SweepEvidence
 from ncdiag.model.host import Host, HostDump, HostFacts, Nic
@@ -138,6 +146,9 @@ class SweepRecord:
         return list(opinions)
 
     def _planned_pairs(self) -> Iterator[PairKey]:
+        if self.plan.mode == IMPORTED:
+            yield from measured_pairs(self.measurements)
+            return
         for planned in planned_rounds(self.plan, self.rails):
             yield from planned.pairs
 
@@ -154,8 +165,12 @@ class SweepRecord:
 
     def report(self) -> SweepReport:
         """The report of what is known so far."""
-        rounds, pairs = plan_size(self.plan, self.rails)
         diagnosis = diagnose(self.evidence(), self.thresholds)
+        if self.plan.mode == IMPORTED:
+            rounds, pairs = 1, len(measured_pairs(self.measurements))
+            diagnosis = as_imported(diagnosis, self.plan)
+        else:
+            rounds, pairs = plan_size(self.plan, self.rails)
         notes = (*diagnosis.notes, *version_notes(self.plan.versions, self.facts))
         return SweepReport(
             started=self.plan.started,

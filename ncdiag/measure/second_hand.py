@@ -1,0 +1,50 @@
+"""What a diagnosis of imported figures may claim: nothing was measured again by anybody."""
+
+import re
+from dataclasses import replace
+
+from ncdiag.measure.journal import Plan
+from ncdiag.model.verdict import Diagnosis, Verdict
+
+# What is said of a sweep's own measurements, and what can be said of these.
+_WORDS = tuple(
+    (re.compile(theirs), ours)
+    for theirs, ours in (
+        (r", \d+ of them measured again in quiet", ", each measured in a run of its own"),
+        (r", \d+ of them also in quiet", ""),
+        (r", with the fabric quiet;", " in a run of its own;"),
+        (r", also alone \(\d+ pairs measured again in quiet\)", ""),
+        (
+            r"slow with their round, not measured again in quiet: (\d+ links?)",
+            r"slow while other pairs were measured, and never measured alone: \1",
+        ),
+        (r", but not measured again in quiet", ", but only while other pairs were measured"),
+    )
+)
+_DEVICES = "the links are inside one host, so no host is isolated for them"
+
+
+def as_imported(diagnosis: Diagnosis, plan: Plan) -> Diagnosis:
+    """``diagnosis`` in words that are true of imported figures, with the notes of their import.
+
+    Devices of a host are never isolated, since lists of hosts are made of names. What was cut short
+    is never healthy.
+    """
+    cut = plan.cut and diagnosis.verdict is Verdict.HEALTHY
+    inside = plan.inside is not None
+    notes = (*plan.notes, *map(_told, diagnosis.notes), *((_DEVICES,) if inside else ()))
+    return replace(
+        diagnosis,
+        verdict=Verdict.INCONCLUSIVE if cut else diagnosis.verdict,
+        hosts=tuple(replace(host, reason=_told(host.reason)) for host in diagnosis.hosts),
+        culprits=tuple(replace(one, reason=_told(one.reason)) for one in diagnosis.culprits),
+        isolate=() if inside else diagnosis.isolate,
+        good=() if inside else diagnosis.good,
+        notes=notes,
+    )
+
+
+def _told(text: str) -> str:
+    for theirs, ours in _WORDS:
+        text = theirs.sub(ours, text)
+    return text
