@@ -11,7 +11,7 @@ _DIE_WITH_PARENT = """
 import ctypes, os, signal, sys
 parent, *argv = sys.argv[1:]
 ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))
-if os.getppid() != int(parent):
+if os.getppid() == 1 or parent not in ("any", str(os.getppid())):
     os._exit(1)
 try:
     os.execvp(argv[0], argv)
@@ -20,10 +20,11 @@ except OSError as error:
 """
 
 
-def die_with_parent(argv: Sequence[str]) -> tuple[str, ...]:
+def die_with_parent(argv: Sequence[str], *, started_by_us: bool = True) -> tuple[str, ...]:
     """The command that runs ``argv`` and is killed with the *thread* that starts it.
 
-    So that thread has to live as long as the command shall.
+    So that thread has to live as long as the command shall. ``started_by_us`` tells that it is this
+    process, and no program that is told the command.
     """
-    wrapper = (sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()))
-    return (*wrapper, *argv)
+    parent = str(os.getpid()) if started_by_us else "any"
+    return (sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, parent, *argv)

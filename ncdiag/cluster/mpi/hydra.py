@@ -8,14 +8,13 @@ from ncdiag.cluster.launchers.base import Launch, LauncherOptions
 from ncdiag.cluster.launchers.local import is_loopback
 from ncdiag.cluster.mpi import ways
 from ncdiag.cluster.mpi.base import MpiProgram
+from ncdiag.cluster.mpi.names import host_list
 from ncdiag.cluster.mpi.own_address import own_address
 from ncdiag.cluster.mpi.programs import HYDRA, find
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 
 _NAMES: Final = ("mpiexec.hydra", "mpiexec", "mpirun")
-# MAX_ARG_STRLEN of Linux: what one argument can hold, less some room.
-_MAX_CHARS = 120_000
 
 
 class HydraStarter:
@@ -39,9 +38,7 @@ class HydraStarter:
 
     def launch(self, hosts: Sequence[Host], program: MpiProgram) -> Launch:
         """One mpiexec; raises UsageError for hosts that it cannot be told."""
-        names = ",".join(_checked(host) for host in hosts)
-        if len(names) > _MAX_CHARS:
-            raise UsageError(f"{len(hosts)} hosts are more than one mpiexec can be told of")
+        names = host_list(hosts, self.name)
         found, why = find(HYDRA, _NAMES)
         if found is None:
             raise UsageError(f"no mpiexec of Hydra: {why}")
@@ -77,15 +74,6 @@ class HydraStarter:
         """Where hosts call back: by default at our name, which they may not be able to look up."""
         address = self.options.driver_address or own_address(hosts)
         return ("-localhost", address) if address else ()
-
-
-def _checked(host: Host) -> str:
-    if ":" in host.name:
-        raise UsageError(
-            f"Hydra cannot be told of {host.name}, since a colon means a number of ranks there: "
-            f"give it a name in the hosts file (NAME address={host.name})"
-        )
-    return host.name
 
 
 def _variables(program: MpiProgram) -> Iterator[str]:
