@@ -100,6 +100,7 @@ _BENCHMARKS: Step = (
         wrong INTEGER,
         expected_time_us REAL,
         expected_busbw_gb_per_s REAL,
+        cliff INTEGER NOT NULL,
         PRIMARY KEY (run, place, size_bytes),
         FOREIGN KEY (run, place) REFERENCES curves (run, place) ON DELETE CASCADE) WITHOUT ROWID""",
 )

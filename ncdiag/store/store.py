@@ -18,6 +18,7 @@ from typing import Final, Literal, Self
 import msgspec
 
 from ncdiag.model.bench import BenchReport
+from ncdiag.model.json_text import encode
 from ncdiag.model.verdict import SweepReport
 from ncdiag.store import benches, reading
 from ncdiag.store.connection import BUSY_S, open_database, told
@@ -173,6 +174,11 @@ class Store:
         with told(self.path):
             yield from reading.links_of(self._database, run)
 
+    def curves_of(self, run: int) -> list[PastCurve]:
+        """All curves of the benchmark with that number."""
+        with told(self.path):
+            return benches.curves_of(self._database, run)
+
     def hosts_of(self, run: int) -> Iterator[tuple[str, HostPoint]]:
         """All hosts of the run with that number, with their names."""
         with told(self.path):
@@ -243,12 +249,10 @@ def _hosts(report: SweepReport | BenchReport) -> Sequence[str]:
 
 def _identity(report: SweepReport | BenchReport, kind: Kind, content: str | None) -> str:
     """The same for one run whenever and from wherever it is recorded."""
-    told_apart = [content] if content is not None else [report.started, report.settings]
+    own = [report.started, sorted(report.settings.items())]
+    told_apart = own if content is None else [content]
     engine, launcher, mode, _verdict, collective = _about(report)
-    data = msgspec.json.encode(
-        [kind, *told_apart, engine, launcher, mode, collective, _hosts(report)],
-        order="sorted",
-    )
+    data = encode([kind, *told_apart, engine, launcher, mode, collective, _hosts(report)])
     return hashlib.sha256(data).hexdigest()
 
 

@@ -127,7 +127,7 @@ def _summary(links: dict[str, Column], sending: Column, receiving: Column) -> tu
     own = np.concatenate((sending, receiving))
     statuses = links["status"][own]
     measured, fleet = links["measured_gbit_per_s"], links["fleet_gbit_per_s"]
-    with np.errstate(divide="ignore", invalid="ignore"):  # of no finite figure there is no median
+    with np.errstate(all="ignore"):  # what is not finite is no figure, and has no median
         ratios = [_median(measured[ends] / fleet[ends]) for ends in (sending, receiving)]
         windows = links["min_gbit_per_s"][own] / measured[own]
     return (
@@ -143,7 +143,7 @@ def _summary(links: dict[str, Column], sending: Column, receiving: Column) -> tu
 
 def _median(figures: Column) -> float | None:
     known = figures[np.isfinite(figures)]
-    return float(np.median(known)) if len(known) else None
+    return float(np.median(known.astype(float))) if len(known) else None
 
 
 def _by_value(values: Column) -> dict[int, Column]:
