@@ -67,6 +67,7 @@ class HydraStarter:
             argv=argv,
             hosts=tuple(host.name for host in hosts),
             stdin=program.stdin,
+            forward=program.forward,
             environment=environment,
         )
 
@@ -77,7 +78,10 @@ class HydraStarter:
 
 
 def _variables(program: MpiProgram) -> Iterator[str]:
-    # -genvnone: like ssh, hosts get no variable of ours but those that are named.
-    yield "-genvnone"
+    # Like ssh: hosts get no variable of ours but those that are named.
+    if program.forward:
+        yield from ("-genvlist", ",".join(program.forward))
+    else:
+        yield "-genvnone"
     for name, value in program.variables.items():
         yield from ("-genv", name, value)

@@ -49,9 +49,9 @@ def find(whose: str, names: Sequence[str]) -> tuple[Found | None, str]:
 
 
 def _candidates(names: Sequence[str]) -> list[str]:
-    beside = str(Path(sys.executable).parent)
-    where = (os.environ.get("PATH", os.defpath), beside)
-    found = [shutil.which(name, path=path) for path in where for name in names]
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    folders.append(str(Path(sys.executable).parent))
+    found = [shutil.which(name, path=folder) for folder in folders if folder for name in names]
     return list(dict.fromkeys(path for path in found if path))
 
 

@@ -1,0 +1,67 @@
+"""MPI's own launchers, for sites where they are the way to start things: one for each host.
+
+One mpiexec over all hosts would end with the first that is down, and take the others with it; and
+its standard input, which carries the job and tells that the driver lives, reaches rank 0 alone.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ncdiag.cluster.launchers.base import Launch, LauncherOptions, RemoteJob, StartEnds
+from ncdiag.model.host import Host
+
+if TYPE_CHECKING:
+    from ncdiag.cluster.mpi import MpiStarter
+
+# Each is an mpiexec, an ssh and their messages, all at our own cost.
+_STARTS_AT_A_TIME = 32
+
+
+class _MpiLauncher:
+    """Starts the job by the MPI starter of the same name, one command a host."""
+
+    name: str
+    start_ends = StartEnds.CONNECTED
+    starts_at_a_time = _STARTS_AT_A_TIME
+
+    def __init__(self, options: LauncherOptions) -> None:
+        self.options = options
+
+    def unavailable(self) -> str | None:
+        """Its starter has to be installed."""
+        return self._starter().unavailable()
+
+    def launches(self, hosts: Sequence[Host], job: RemoteJob) -> list[Launch]:
+        """One command a host; raises UsageError for hosts it cannot be told."""
+        from ncdiag.cluster.mpi import MpiProgram
+
+        starter = self._starter()
+        return [
+            starter.launch(
+                [host],
+                MpiProgram(
+                    argv=job.command(self.options, "--host", host.name),
+                    stdin=job.stdin,
+                    forward=job.forward,
+                ),
+            )
+            for host in hosts
+        ]
+
+    def _starter(self) -> "MpiStarter":
+        # Starters import launchers, of which this is one.
+        from ncdiag.cluster.mpi import STARTERS
+
+        return STARTERS[self.name](self.options)
+
+
+class HydraLauncher(_MpiLauncher):
+    """The mpiexec of MPICH and Intel MPI."""
+
+    name = "hydra"
+
+
+class OpenMpiLauncher(_MpiLauncher):
+    """Open MPI's mpirun."""
+
+    name = "openmpi"
