@@ -27,6 +27,7 @@ from ncdiag.measure.engines.mpi.messages import (
 _KEPT_LINES = 60
 _MAX_LINE_CHARS = 2_000
 _MAX_LINE_BYTES = 1 << 20
+_READ_BYTES = 1 << 16
 # After the command's end, how long what it left behind may hold its output open.
 _LAST_WORDS_S = 1.0
 # Ranks leave MPI within 2 s by themselves.
@@ -158,9 +159,10 @@ def hear(heard: Heard, timeout_s: float) -> tuple[int, Said | JobEnded] | None:
 def _lines(pipe: IO[bytes]) -> Iterator[bytes]:
     """Lines without their end; of what is longer than any of ours only the end is kept."""
     rest = b""
-    while data := os.read(pipe.fileno(), 1 << 16):
-        *lines, rest = (rest + data).split(b"\n")
-        yield from lines
-        rest = rest[-_MAX_LINE_BYTES:]
+    with pipe:
+        while data := os.read(pipe.fileno(), _READ_BYTES):
+            *lines, rest = (rest + data).split(b"\n")
+            yield from lines
+            rest = rest[-_MAX_LINE_BYTES:]
     if rest:
         yield rest

@@ -12,7 +12,7 @@ from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 
 _SHOWN_ADDRESSES = 4
-_NO_RDMA = " (if this MPI was built without RDMA: nic=INTERFACE in the hosts file measures over TCP instead)"
+_NO_RDMA = " (an MPI without RDMA measures over TCP with nic=INTERFACE in the hosts file)"
 
 
 class RollCall:
