@@ -21,8 +21,14 @@ NAMES = (
 )
 
 
-def install(folder: Path, names: Sequence[str] = NAMES, *, suffix: str = "") -> Path:
-    """Make programs in ``folder``, which is returned; run by this very Python, starting quickly."""
+def install(
+    folder: Path, names: Sequence[str] = NAMES, *, suffix: str = "", **settings: str
+) -> Path:
+    """Make programs in ``folder``, which is returned; run by this very Python, starting quickly.
+
+    ``settings`` hold on every host: ``SLOW_HOSTS="b=0.5"`` as FAKE_NCCL_TESTS_SLOW_HOSTS.
+    """
+    set_there = {f"FAKE_NCCL_TESTS_{name}": value for name, value in settings.items()}
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         program = folder / f"{name}{suffix}"
@@ -31,6 +37,7 @@ def install(folder: Path, names: Sequence[str] = NAMES, *, suffix: str = "") -> 
             "import sys\n"
             f"sys.path.insert(0, {str(FAKE)!r})\n"
             "import os, signal\n"
+            f"os.environ.update({set_there!r})\n"
             "import fake_nccl_tests\n"
             "signal.signal(signal.SIGPIPE, signal.SIG_DFL)\n"
             "code = fake_nccl_tests.main()\n"

@@ -12,8 +12,9 @@ from ncdiag.cluster.launchers import Launch, Launcher, RemoteJob
 from ncdiag.cluster.mpi import MpiProgram, MpiStarter, choose_starter
 from ncdiag.cluster.processes import Ended, Pool
 from ncdiag.health.self_report import SelfReport
+from ncdiag.measure import nccl_tests_rank
 from ncdiag.measure.engines.base import Endpoint, EngineOptions, PairOrder
-from ncdiag.measure.engines.nccl_tests import look, wrapped
+from ncdiag.measure.engines.nccl_tests import look
 from ncdiag.measure.engines.nccl_tests.placement import rate_gbit_per_s, variables_for
 from ncdiag.measure.engines.nccl_tests.programs import program_of
 from ncdiag.measure.engines.nccl_tests.results import measurements
@@ -155,7 +156,7 @@ class NcclTestsEngine:
             "expected_bytes": shape.timed_bytes(self._test),
             "deadline_s": self._deadline_s,
         }
-        wrapper = RemoteJob(module=wrapped.MODULE).command(
+        wrapper = RemoteJob(module=nccl_tests_rank.MODULE).command(
             self._launcher.options, self._starter.rank_variable, json.dumps(job)
         )
         hosts = [self._hosts[end.host] for end in ends]

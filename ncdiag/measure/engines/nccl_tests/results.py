@@ -14,7 +14,7 @@ from ncdiag.measure.engines.base import Endpoint, PairOrder
 from ncdiag.measure.engines.halves import CROSSED_SHARE
 from ncdiag.measure.engines.nccl_tests.programs import BUILD_HINT, WRONG_DATA_CODE, why_ended
 from ncdiag.measure.engines.nccl_tests.shape import WIRE_SHARE, Shape
-from ncdiag.measure.engines.nccl_tests.wrapped import MARK
+from ncdiag.measure.nccl_tests_rank import MARK
 from ncdiag.model.log import Benchmark, IterationTimes, TableRow
 from ncdiag.model.measurement import Measurement
 from ncdiag.model.text import visible
@@ -131,7 +131,7 @@ def _errors(
         if rank.report and rank.report.error:
             yield f"{end.host}: {rank.report.error}"
     yield from _failed(pairs, ended)
-    if not runs or not runs[0].complete or _plateau(runs[0]) is None:
+    if not runs or not runs[0].complete or not _rates_gbit_per_s(runs[0], 1.0):
         yield f"{pairs[0][0].host}: the program printed no whole table of results"
     elif all(row.out_of_place_wrong is None for row in runs[0].rows):
         yield f"{pairs[0][0].host}: the program did not check what arrived"
@@ -217,20 +217,25 @@ class _Figure:
     seconds: float
 
 
-def _plateau(run: Benchmark) -> list[float] | None:
-    """The bus bandwidths of every size that was asked for: all of them are large."""
-    found = [
-        rate for row in run.rows for rate in (row.out_of_place_busbw, row.in_place_busbw) if rate
-    ]
-    return found or None
+def _rates_gbit_per_s(run: Benchmark, wire_share: float) -> list[float]:
+    """What crossed the NIC a second, for every size that was asked for: all of them are large.
+
+    From times, since bandwidths are printed in hundredths of a GB/s.
+    """
+    times_us = ((row, time) for row in run.rows for time in _times_us(row) if time)
+    return [row.size * wire_share * 8e-3 / time_us for row, time_us in times_us]
+
+
+def _times_us(row: TableRow) -> tuple[float | None, float | None]:
+    return row.out_of_place_time_us, row.in_place_time_us
 
 
 def _figure(run: Benchmark, shape: Shape, pair_test: str) -> _Figure:
-    rates = [rate * 8 for rate in _plateau(run) or ()]
+    wire_share = WIRE_SHARE[pair_test]
+    rates = _rates_gbit_per_s(run, wire_share)
     usual = median(rates)
-    worst = min([*rates, *(_slowest_gbit_per_s(run, WIRE_SHARE[pair_test]))])
-    seconds = shape.timed_bytes(pair_test) * 8e-9 / usual
-    return _Figure(usual, worst, seconds)
+    worst = min([*rates, *_slowest_gbit_per_s(run, wire_share)])
+    return _Figure(usual, worst, shape.timed_bytes(pair_test) * 8e-9 / usual)
 
 
 def _slowest_gbit_per_s(run: Benchmark, wire_share: float) -> Iterator[float]:

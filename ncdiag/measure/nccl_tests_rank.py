@@ -1,9 +1,10 @@
 """One rank on its host: runs the program with what pins it to a NIC, and says what that NIC saw.
 
-Started by an MPI launcher as ``python -P -m ncdiag.measure.engines.nccl_tests.wrapped VARIABLE
+Started by an MPI launcher as ``python -P -m ncdiag.measure.nccl_tests_rank VARIABLE
 JSON``: the environment variable that holds the rank, and what to run. Everything goes to standard
 output in marked lines: what the program prints, and at last the report. Thousands of these are
-started in a sweep, so only what is quick to import is.
+started in a sweep, so only what is quick to import is, and it does not lie with its engine, whose
+packages are not.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ from ncdiag.health.counters import Counters, read_counters
 from ncdiag.health.cpu import read_cpu_times
 from ncdiag.model.host import Nic, NicKind
 
-MODULE = "ncdiag.measure.engines.nccl_tests.wrapped"
+MODULE = "ncdiag.measure.nccl_tests_rank"
 MARK = "ncdiag-rank"
 # Short enough for a pipe to take it in one piece, whoever else writes to it.
 _MAX_LINE_BYTES = 2000
