@@ -1,11 +1,14 @@
 """A host tells what it is: run on each host by a launcher, it answers one question and ends.
 
 Started as ``python -P -m ncdiag.health.self_report --host NAME``; the question is a line of JSON on
-standard input, the same for all hosts, and the answer a marked line on standard output.
+standard input, the same for all hosts, and the answer are marked lines on standard output.
 """
 
+import base64
 import os
+import re
 import sys
+from typing import Final
 
 import msgspec
 
@@ -18,6 +21,12 @@ from ncdiag.model.host import HostFacts, Nic
 
 MODULE = "ncdiag.health.self_report"
 _MARK = b"ncdiag-host: "
+# Launchers that merge the output of many hosts keep a line of this whole: slurmd passes on 1024
+# bytes at a time, with its label, and a report is several times that.
+_PIECE_BYTES = 600
+_PIECE: Final = re.compile(
+    re.escape(_MARK) + rb"(?P<host>\S+) (?P<number>\d{1,6})/(?P<of>\d{1,6}) (?P<piece>\S+)"
+)
 
 
 class HostHint(msgspec.Struct, frozen=True):
@@ -53,15 +62,38 @@ def encode_question(question: Question) -> bytes:
     return msgspec.json.encode(question) + b"\n"
 
 
-def decode_report(line: bytes) -> SelfReport | None:
-    """The report of a line; ``None`` for whatever else is printed on a host."""
-    start = line.find(_MARK)
-    if start < 0:
-        return None
-    try:
-        return msgspec.json.decode(line[start + len(_MARK) :], type=SelfReport)
-    except msgspec.MsgspecError:
-        return None
+def encode_report(report: SelfReport) -> bytes:
+    """Several short lines, each marked: the host, which piece of how many, and the piece."""
+    text = base64.b64encode(msgspec.json.encode(report))
+    pieces = [text[at : at + _PIECE_BYTES] for at in range(0, len(text), _PIECE_BYTES)]
+    host = report.host.encode()
+    return b"".join(
+        b"%s%s %d/%d %s\n" % (_MARK, host, number, len(pieces), piece)
+        for number, piece in enumerate(pieces, start=1)
+    )
+
+
+class Reports:
+    """Puts reports together from the lines of many hosts, in whatever order they come."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[bytes, dict[int, bytes]] = {}
+
+    def hear(self, line: bytes) -> SelfReport | None:
+        """The report that this line completes; ``None`` for whatever else is printed on a host."""
+        found = _PIECE.search(line)
+        if found is None:
+            return None
+        number, of = int(found["number"]), int(found["of"])
+        pieces = self._pieces.setdefault(found["host"], {})
+        pieces[number] = found["piece"]
+        if not all(one in pieces for one in range(1, of + 1)):
+            return None
+        try:
+            text = base64.b64decode(b"".join(pieces[one] for one in range(1, of + 1)))
+            return msgspec.json.decode(text, type=SelfReport)
+        except (ValueError, msgspec.MsgspecError):
+            return None
 
 
 def self_report(host: str, question: Question) -> SelfReport:
@@ -99,7 +131,8 @@ def main() -> None:
     out = os.dup(1)
     os.dup2(2, 1)
     question = msgspec.json.decode(sys.stdin.buffer.readline(), type=Question)
-    os.write(out, _MARK + msgspec.json.encode(self_report(host, question)) + b"\n")
+    with os.fdopen(out, "wb") as stream:
+        stream.write(encode_report(self_report(host, question)))
 
 
 if __name__ == "__main__":

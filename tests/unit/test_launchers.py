@@ -17,6 +17,7 @@ from ncdiag.cluster.launchers import (
     Launch,
     LauncherOptions,
     RemoteJob,
+    SlurmOptions,
     choose,
     is_loopback,
     ssh_arguments,
@@ -32,6 +33,11 @@ LARGE = LauncherOptions(
     python="/opt/my python/bin/python",
     remote_setup="setup.sh",
     ssh_options=("-F /etc/my ssh/config", "-oProxyJump=gate", "-4", "Ciphers=aes256-ctr"),
+    slurm=SlurmOptions(
+        partition="gpu",
+        srun_arguments=("--gres=gpu:8", "--comment=two words"),
+        container_image="/images/my torch.sqsh",
+    ),
 )
 SOURCE = _SOURCE_FIRST
 LARGE_WORKER = "'/opt/my python/bin/python' -P -m ncdiag.x --host gpu1"
@@ -40,6 +46,19 @@ SSH_DEFAULTS = (
     *("-o", "ServerAliveInterval=3", "-o", "ServerAliveCountMax=2"),
     *("-o", "ClearAllForwardings=yes", "-o", "ControlMaster=no"),
 )
+
+SLURM_STEP = (
+    *("srun", "--overlap", "--no-kill", "--kill-on-bad-exit=0", "--wait=0"),
+    *("--nodes=1", "--ntasks=1", "--ntasks-per-node=1", "--distribution=arbitrary"),
+    *("--nodelist=gpu1", "--cpu-bind=none", "--export=ALL", "--job-name=ncdiag"),
+    *("--mpi=none", "--input=all", "--label"),
+)
+SLURM_HOST = ("--host-from", "SLURMD_NODENAME")
+
+
+@pytest.fixture(autouse=True)
+def _outside_of_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -64,6 +83,7 @@ class Row:
     plain_argv: tuple[str, ...]
     full_host: Host
     full_argv: tuple[str, ...]
+    label: str | None = None
 
 
 TABLE = {
@@ -92,6 +112,18 @@ TABLE = {
             f"exec sh -c {shlex.quote(SOURCE)} ./setup.sh {LARGE_WORKER}",
         ),
     ),
+    "slurm": Row(
+        Host(name="gpu1", address="gpu1"),
+        (*SLURM_STEP, "/usr/bin/python3", "-P", "-m", "ncdiag.x", *SLURM_HOST),
+        Host(name="gpu1", address="10.0.0.1"),
+        (
+            *SLURM_STEP,
+            *("--container-image=/images/my torch.sqsh", "--gres=gpu:8", "--comment=two words"),
+            *("sh", "-c", SOURCE, "./setup.sh"),
+            *("/opt/my python/bin/python", "-P", "-m", "ncdiag.x", *SLURM_HOST),
+        ),
+        label=r"^\s*(?P<index>\d+): ",
+    ),
 }
 
 
@@ -99,7 +131,7 @@ TABLE = {
 def test_each_launcher_returns_the_commands_of_its_row(name: str) -> None:
     row = TABLE[name]
     assert LAUNCHERS[name](SMALL).launches([row.plain_host], SMALL_JOB) == [
-        Launch(argv=row.plain_argv, hosts=(row.plain_host.name,))
+        Launch(argv=row.plain_argv, hosts=(row.plain_host.name,), label=row.label)
     ]
     assert LAUNCHERS[name](LARGE).launches([row.full_host], JOB) == [
         Launch(
@@ -107,6 +139,7 @@ def test_each_launcher_returns_the_commands_of_its_row(name: str) -> None:
             hosts=(row.full_host.name,),
             stdin=b"secret\n",
             forward=("LANG", "NCDIAG_X"),
+            label=row.label,
         )
     ]
 
@@ -234,7 +267,7 @@ def test_auto_is_local_only_where_every_host_is() -> None:
 
 
 def test_an_unknown_launcher_is_told_with_those_there_are() -> None:
-    with pytest.raises(UsageError, match=r"'pdsh': there are auto, local, ssh"):
+    with pytest.raises(UsageError, match=r"'pdsh': there are auto, local, ssh, slurm"):
         choose("pdsh", [])
     with pytest.raises(UsageError, match=re.escape("did you mean ssh?")):
         choose("sssh", [])

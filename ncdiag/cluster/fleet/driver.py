@@ -3,10 +3,8 @@
 import asyncio
 import contextlib
 import itertools
-import resource
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent import futures
-from dataclasses import dataclass, field
 from typing import Any
 
 import dask
@@ -20,12 +18,15 @@ from ncdiag.cluster.fleet.calls import CallFailed, CallTimeout, Function, HostLo
 from ncdiag.cluster.fleet.certificates import HeldCertificate, RunCertificate, make_certificate
 from ncdiag.cluster.fleet.companion import CompanionSpec
 from ncdiag.cluster.fleet.log import FleetLog
+from ncdiag.cluster.fleet.members import Member
+from ncdiag.cluster.fleet.open_files import allow_many_files
 from ncdiag.cluster.fleet.options import Change, FleetOptions
 from ncdiag.cluster.fleet.protocol import WORKER_MODULE, Hello, Job, encode_job
 from ncdiag.cluster.fleet.running import Running
 from ncdiag.cluster.fleet.scratch import Scratch
 from ncdiag.cluster.fleet.settings import BEAT_S, DASHBOARD_ADDRESS, SETTINGS
 from ncdiag.cluster.launchers import Launch, Launcher, RemoteJob, StartEnds
+from ncdiag.cluster.launchers.attribution import named_hosts
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 from ncdiag.model.text import visible
@@ -35,27 +36,6 @@ _REASON_S = 0.5
 # A worker ends within milliseconds of its input; a host that is cut off never tells.
 _END_S = 3.0
 _DASK_CLOSE_S = 1.0
-# Three pipes and the connections of a worker, 7.5 as counted with 2 and 6 hosts; and our own, 16.
-_FILES_A_HOST = 8
-_FILES = 40
-
-
-@dataclass(slots=True, eq=False)
-class Member:
-    """One host: starting until ``settled``, then up until ``lost``, or never up at all."""
-
-    name: str
-    settled: asyncio.Event = field(default_factory=asyncio.Event)
-    lost: asyncio.Event = field(default_factory=asyncio.Event)
-    connected: asyncio.Event = field(default_factory=asyncio.Event)
-    running: Running | None = None
-    address: str | None = None
-    reason: str | None = None
-
-    @property
-    def up(self) -> bool:
-        """Whether it can be called."""
-        return self.address is not None and self.reason is None
 
 
 class _Registry(SchedulerPlugin):
@@ -141,7 +121,7 @@ class Driver:
             return failed
 
     async def _main(self) -> None:
-        _allow_many_files(len(self._hosts))
+        allow_many_files(len(self._hosts))
         certificate = make_certificate()
         with (
             FleetLog(self._options.log_path) as self._log,
@@ -211,7 +191,7 @@ class Driver:
         self._spawn(self._beat())
         starts = asyncio.Semaphore(self._launcher.starts_at_a_time)
         for launch in launches:
-            self._spawn(self._supervise(launch, starts))
+            self._spawn(self._supervise(launch, starts, remote))
         stopping = asyncio.create_task(self._stopping.wait())
         settled = asyncio.gather(*(member.settled.wait() for member in self._members.values()))
         await asyncio.wait((stopping, settled), return_when=asyncio.FIRST_COMPLETED)
@@ -239,7 +219,7 @@ class Driver:
                 running.beat()
             await asyncio.sleep(BEAT_S)
 
-    async def _supervise(self, launch: Launch, starts: asyncio.Semaphore) -> None:
+    async def _supervise(self, launch: Launch, starts: asyncio.Semaphore, job: RemoteJob) -> None:
         members = [self._members[name] for name in launch.hosts]
         async with starts:
             if self._stopping.is_set():
@@ -247,7 +227,7 @@ class Driver:
             for member in members:
                 self._tell(Change(member.name, "starting"))
             try:
-                running = await Running.start(launch, self._heard, self._log.write)
+                running = await Running.start(launch, self._heard, self._log.write, self._said)
             except OSError as error:
                 self._fail(members, f"cannot start {launch.argv[0]}: {error.strerror}")
                 return
@@ -258,13 +238,43 @@ class Driver:
             early = self._launcher.start_ends is StartEnds.CONNECTED
             await self._wait(running, [m.connected if early else m.settled for m in members], end)
         await self._wait(running, [member.settled for member in members], end)
-        self._fail([m for m in members if not m.settled.is_set()], self._why_not_up(running))
+        if running.exited.done() and (rest := self._without_refusers(running)):
+            self._running.discard(running)
+            await self._start_again(rest, starts, job)
+            return
+        for member in members:
+            self._fail([member], self._why_not_up(running, member))
         if not any(member.up for member in members):
             running.kill()
         code = await running.exited
         self._running.discard(running)
         for member in members:
-            self._lose(member, reasons.why_lost(code, running.said))
+            self._lose(member, reasons.why_lost(code, running.said_about(member.name)))
+
+    def _without_refusers(self, running: Running) -> list[Member]:
+        """Fail the hosts for which the launcher gave up on all; the others, if it did."""
+        refused = {
+            name
+            for line in running.said
+            if reasons.tells_of_no_launch(line)
+            for name in named_hosts(running.launch, line)
+        }
+        if not refused:
+            return []
+        for name in refused:
+            self._fail([self._members[name]], self._why_not_up(running, self._members[name]))
+        names = [name for name in running.launch.hosts if name not in refused]
+        return [self._members[name] for name in names]
+
+    async def _start_again(
+        self, members: Sequence[Member], starts: asyncio.Semaphore, job: RemoteJob
+    ) -> None:
+        for member in members:
+            member.begin_again()
+        names = {member.name for member in members}
+        hosts = [host for host in self._hosts if host.name in names]
+        for launch in self._launcher.launches(hosts, job):
+            await self._supervise(launch, starts, job)
 
     async def _wait(self, running: Running, events: Sequence[asyncio.Event], end: float) -> None:
         """Wait for all events, the end of the command, or the time ``end``."""
@@ -276,11 +286,12 @@ class Driver:
         )
         all_set.cancel()
 
-    def _why_not_up(self, running: Running) -> str:
+    def _why_not_up(self, running: Running, member: Member) -> str:
+        said = running.said_about(member.name)
         if running.exited.done():
-            return reasons.why_not_started(running.exited.result(), running.said)
+            return reasons.why_not_started(running.exited.result(), said)
         within = f"within {self._options.ready_s:g} s"
-        if all(self._members[name].connected.is_set() for name in running.launch.hosts):
+        if member.connected.is_set():
             return f"timed out: its worker started, but was not ready {within}"
         return f"timed out: it did not start {within}"
 
@@ -296,6 +307,24 @@ class Driver:
         elif version != __version__:
             self._tell(Change(member.name, f"runs ncdiag {version}, not {__version__} as here"))
 
+    def _said(self, launch: Launch, line: str) -> None:
+        """Of a command for many hosts: one can be over while it still runs for the others."""
+        if reasons.tells_of_an_end(line):
+            for name in named_hosts(launch, line):
+                self._spawn(self._over_soon(self._members[name]))
+
+    async def _over_soon(self, member: Member) -> None:
+        running = member.running
+        # Its own last words come beside those of the launcher.
+        await asyncio.sleep(_REASON_S)
+        if running is None or running is not member.running:
+            return
+        # Where it gave up on all, these are not to blame, and are started again.
+        if not any(map(reasons.tells_of_no_launch, running.said)):
+            said = running.said_about(member.name)
+            self._fail([member], reasons.why_not_started(1, said))
+            self._lose(member, reasons.why_lost(None, said))
+
     def _came(self, name: str, address: str) -> None:
         member = self._members.get(name)
         if member and not member.settled.is_set():
@@ -306,12 +335,14 @@ class Driver:
     def _went(self, address: str) -> None:
         for member in self._members.values():
             if member.address == address and member.up:
-                self._spawn(self._lose_soon(member))
+                self._spawn(self._lose_soon(member, address))
 
-    async def _lose_soon(self, member: Member) -> None:
+    async def _lose_soon(self, member: Member, address: str) -> None:
         # Its command mostly ends as well, and then tells more.
         await asyncio.sleep(_REASON_S)
-        self._lose(member, reasons.why_lost(None, member.running.said if member.running else ()))
+        if member.address == address:  # else it was started again
+            said = member.running.said_about(member.name) if member.running else ()
+            self._lose(member, reasons.why_lost(None, said))
 
     def _fail(self, members: Sequence[Member], reason: str) -> None:
         for member in members:
@@ -373,19 +404,3 @@ class Driver:
         task = asyncio.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _allow_many_files(hosts: int) -> None:
-    """Lift our own limit as far as we may; raises UsageError where that is too little.
-
-    Without files Dask neither accepts a connection nor says so, and each host fails in its own way.
-    """
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    needed = _FILES + hosts * _FILES_A_HOST
-    if 0 <= hard < needed:
-        raise UsageError(
-            f"{hosts} hosts need about {needed} open files here, and the limit is {hard}: "
-            "raise it (ulimit -Hn)"
-        )

@@ -146,9 +146,51 @@ NOT_STARTED: Final = (
         "This account is currently not available.",
         "account is available",
     ),
+    Reason(
+        r"srun: error: .*(?P<why>[Rr]equested node configuration is not available|"
+        r"Required node not available.*)",
+        "Slurm cannot start a step on these nodes: {why} (scontrol show node tells)",
+        "srun: error: Unable to create step for job 15: Requested node configuration is not "
+        "available",
+        "srun: Requested partition configuration not available now",
+    ),
+    Reason(
+        r"srun: error: Unable to create step for job \S+: (?P<why>.*)",
+        "Slurm refuses the step: {why}",
+        "srun: error: Unable to create step for job 14: More processors requested than permitted",
+        "srun: Job 14 step creation temporarily disabled, retrying",
+    ),
+    Reason(
+        r"srun: error: Task launch for \S+ failed on node \S+: (?P<why>.*)",
+        "its slurmd did not take the task: {why}",
+        "srun: error: Task launch for StepId=15.3 failed on node h3: Communication connection "
+        "failure",
+        "srun: error: Application launch failed: Communication connection failure",
+    ),
+    Reason(
+        r"srun: (?:error|fatal): .*(?P<why>Unable to contact slurm controller.*|"
+        r"Could not establish a configuration source)",
+        "Slurm does not answer: {why}",
+        "srun: error: Unable to confirm allocation for job 5: Unable to contact slurm controller "
+        "(connect failure)",
+        "srun: error: h3: task 1: Killed",
+    ),
+    Reason(
+        r"srun: error: Unable to confirm allocation for job \S+: (?P<why>.*)",
+        "the Slurm allocation is over: {why}",
+        "srun: error: Unable to confirm allocation for job 5: Invalid job id specified",
+        "srun: error: Unable to create step for job 5: Invalid job id specified",
+    ),
+    Reason(
+        r"srun: (?:(?:error|fatal): (?P<why>.*(?:[Ii]nvalid|[Ii]llegal|[Bb]ad) .*)|"
+        r"(?P<option>unrecognized option .*|invalid option .*))",
+        "srun does not accept its arguments (--srun-arg): {why}{option}",
+        "srun: unrecognized option '--gress=gpu:8'",
+        "srun: error: h3: task 2: Exited with exit code 2",
+    ),
 )
 
-# What ssh says when a connection that worked ends.
+# What ssh or srun says when what worked ends.
 LOST: Final = (
     Reason(
         r"Timeout, server \S+ not responding",
@@ -162,10 +204,44 @@ LOST: Final = (
         "Connection to gpu1 closed by remote host.",
         "Connection to gpu1 closed.",
     ),
+    Reason(
+        r"srun: error: Node failure on ",
+        "Slurm took its node for failed",
+        "srun: error: Node failure on h3",
+        "srun: error: h3: task 1: Killed",
+    ),
+    Reason(
+        r"(?:STEP|JOB) \S+ ON \S+ CANCELLED AT \S+ DUE TO TIME LIMIT",
+        "Slurm ended it: the time limit of the allocation is over",
+        "slurmstepd: error: *** STEP 5.0 ON h1 CANCELLED AT 2026-11-30T11:40:20 DUE TO TIME LIMIT "
+        "***",
+        "slurmstepd: error: *** STEP 5.0 ON h1 CANCELLED AT 2026-11-30T11:40:20 ***",
+    ),
+    Reason(
+        r"(?:STEP|JOB) \S+ ON \S+ CANCELLED AT ",
+        "Slurm ended it (scancel)",
+        "slurmstepd: error: *** STEP 5.0 ON h1 CANCELLED AT 2026-11-30T11:40:20 ***",
+        "srun: Force Terminated StepId=15.2",
+    ),
+    Reason(
+        r"srun: error: \S+: tasks? [\d,-]+: (?P<how>\S.*)",
+        "worker ended ({how})",
+        "srun: error: h3: task 2: Exited with exit code 127",
+        "srun: error: h3 exited",
+    ),
 )
 
 # What is said beside the reason.
-_NOISE = re.compile(r"^(?:Warning: |debug\d: |\*\* |@+|\s*$)|^Connection to \S+ closed\.$")
+_NOISE = re.compile(
+    r"^(?:Warning: |debug\d: |\*\* |@+|\s*$)|^Connection to \S+ closed\.$"
+    # srun's own words about a task's end, which the task has mostly told better.
+    r"|^srun: (?!error: |fatal: )|^srun: error: \S+: tasks? [\d,-]+: "
+    r"|couldn't chdir to "
+)
+# How srun tells of the end of a task, while others may go on.
+_TASK_ENDED = re.compile(r"^srun: error: \S+: tasks? [\d,-]+: ")
+# Slurm ends the whole step where one node does not take its task.
+_NOT_LAUNCHED = re.compile(r"^srun: error: Task launch for \S+ failed on node ")
 
 
 def why_not_started(returncode: int, lines: Sequence[str]) -> str:
@@ -176,6 +252,8 @@ def why_not_started(returncode: int, lines: Sequence[str]) -> str:
     said = [line.strip() for line in lines if not _NOISE.search(line)]
     if said:
         return visible(said[-1])[:_MAX_REASON]
+    if over := _look_up(LOST, lines):
+        return over
     return f"its start ended {ended(returncode)} and said nothing"
 
 
@@ -185,6 +263,16 @@ def why_lost(returncode: int | None, lines: Sequence[str]) -> str:
     if known:
         return known
     return "worker ended" if returncode is None else f"worker ended ({ended(returncode)})"
+
+
+def tells_of_an_end(line: str) -> bool:
+    """Whether the launcher says by this line that a host's process is over."""
+    return _TASK_ENDED.match(line) is not None
+
+
+def tells_of_no_launch(line: str) -> bool:
+    """Whether the launcher gave up on all hosts because of those that this line names."""
+    return _NOT_LAUNCHED.match(line) is not None
 
 
 def ended(returncode: int) -> str:

@@ -10,8 +10,10 @@ from typing import Self, cast
 
 from ncdiag.cluster.fleet.protocol import BEAT, Hello, decode_hello
 from ncdiag.cluster.launchers import Launch
+from ncdiag.cluster.launchers.attribution import attribute, lines_about
 
 _KEPT_LINES = 40
+_MOST_KEPT_LINES = 40_000  # of a command for a thousand hosts
 _MAX_LINE_BYTES = 16_384
 # Something the command left behind may hold its output open for ever.
 _LAST_WORDS_S = 1.0
@@ -22,27 +24,39 @@ class Running:
 
     def __init__(self, launch: Launch, process: asyncio.subprocess.Process) -> None:
         self.launch = launch
-        self.said: deque[str] = deque(maxlen=_KEPT_LINES)
+        self.said: deque[str] = deque(maxlen=min(_KEPT_LINES * len(launch.hosts), _MOST_KEPT_LINES))
         self._process = process
         self._stdin = cast("asyncio.StreamWriter", process.stdin)
         self.exited: asyncio.Task[int]
 
     @classmethod
     async def start(
-        cls, launch: Launch, hear: Callable[[Hello], None], log: Callable[[str], None]
+        cls,
+        launch: Launch,
+        hear: Callable[[Hello], None],
+        log: Callable[[str], None],
+        hear_error: Callable[[Launch, str], None],
     ) -> Self:
-        """Start it and hand it its input; raises OSError."""
+        """Start it and hand it its input; raises OSError.
+
+        ``hear`` is told what workers say, ``hear_error`` each line of standard error.
+        """
         process = await asyncio.create_subprocess_exec(
             *launch.argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, **launch.environment},
             start_new_session=True,
         )
         running = cls(launch, process)
         running._stdin.write(launch.stdin)
-        running.exited = asyncio.create_task(running._follow(hear, log))
+        running.exited = asyncio.create_task(running._follow(hear, log, hear_error))
         return running
+
+    def said_about(self, host: str) -> list[str]:
+        """What was said on standard error about one of its hosts."""
+        return lines_about(self.launch, host, self.said)
 
     def beat(self) -> None:
         """Tell the worker that we live. Never waits: a dead link just fills the pipe."""
@@ -60,8 +74,13 @@ class Running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
-    async def _follow(self, hear: Callable[[Hello], None], log: Callable[[str], None]) -> int:
-        readers = asyncio.gather(self._listen(hear), self._read_errors(log))
+    async def _follow(
+        self,
+        hear: Callable[[Hello], None],
+        log: Callable[[str], None],
+        hear_error: Callable[[Launch, str], None],
+    ) -> int:
+        readers = asyncio.gather(self._listen(hear), self._read_errors(log, hear_error))
         code = await self._process.wait()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORDS_S):
@@ -75,12 +94,15 @@ class Running:
             if hello and hello.host in self.launch.hosts:
                 hear(hello)
 
-    async def _read_errors(self, log: Callable[[str], None]) -> None:
-        names = ",".join(self.launch.hosts)
+    async def _read_errors(
+        self, log: Callable[[str], None], hear_error: Callable[[Launch, str], None]
+    ) -> None:
         async for line in _lines(cast("asyncio.StreamReader", self._process.stderr)):
-            text = line.decode(errors="replace").rstrip("\r")
-            self.said.append(text)
-            log(f"{names}: {text}")
+            said = line.decode(errors="replace").rstrip("\r")
+            self.said.append(said)
+            hosts, text = attribute(self.launch, said)
+            log(f"{hosts[0] if len(hosts) == 1 else self.launch.argv[0]}: {text}")
+            hear_error(self.launch, said)
 
 
 async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:

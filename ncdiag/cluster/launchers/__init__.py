@@ -15,6 +15,7 @@ from ncdiag.cluster.launchers.base import (
     StartEnds,
 )
 from ncdiag.cluster.launchers.local import LocalLauncher, is_loopback
+from ncdiag.cluster.launchers.slurm import SlurmLauncher
 from ncdiag.cluster.launchers.ssh import SshLauncher, ssh_arguments
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
@@ -35,7 +36,9 @@ __all__ = [
 ]
 
 AUTO = "auto"
-LAUNCHERS: Registry = {launcher.name: launcher for launcher in (LocalLauncher, SshLauncher)}
+LAUNCHERS: Registry = {
+    launcher.name: launcher for launcher in (LocalLauncher, SshLauncher, SlurmLauncher)
+}
 
 
 def choose(name: str, hosts: Sequence[Host], options: LauncherOptions | None = None) -> Launcher:

@@ -26,7 +26,8 @@ class Launch:
 
     ``stdin`` is written first and the pipe then stays open; secrets travel there only. ``forward``
     names the environment variables that must reach the hosts; they are already in our own, or in
-    ``environment``, which is added to our own for the command.
+    ``environment``, which is added to our own for the command. ``label`` is a pattern of what the
+    command puts before each line that a host says: its group ``index`` counts ``hosts`` from 0.
     """
 
     argv: tuple[str, ...]
@@ -34,6 +35,7 @@ class Launch:
     stdin: bytes = b""
     forward: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

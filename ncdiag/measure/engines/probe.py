@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from ncdiag.cluster.fleet import reasons
 from ncdiag.cluster.fleet.addresses import driver_addresses
 from ncdiag.cluster.launchers import Launcher, RemoteJob
+from ncdiag.cluster.launchers.attribution import lines_about, named_hosts
 from ncdiag.cluster.processes import Ended, Pool
 from ncdiag.health.self_report import (
     MODULE,
     HostHint,
     Question,
+    Reports,
     SelfReport,
-    decode_report,
     encode_question,
 )
 from ncdiag.model.host import Host
@@ -44,31 +45,44 @@ def probe(
         hosts={host.name: HostHint(nics=host.nics, address=host.address) for host in hosts},
         driver_addresses=(driver_address,) if driver_address else driver_addresses(hosts),
     )
-    launches = launcher.launches(hosts, RemoteJob(module=MODULE, stdin=encode_question(question)))
+    job = RemoteJob(module=MODULE, stdin=encode_question(question))
     reports: dict[str, SelfReport] = {}
     unreachable: dict[str, str] = {}
+    heard = Reports()
 
     def hear(line: bytes) -> None:
-        report = decode_report(line)
+        report = heard.hear(line)
         if report and report.host in question.hosts:
             reports[report.host] = report
 
+    left = list(hosts)
     with Pool(launcher.starts_at_a_time) as pool:
-        running = [pool.submit(one, timeout_s=timeout_s, on_line=hear) for one in launches]
-        for future in as_completed(running):
-            ended = future.result()
-            for name in ended.launch.hosts:
-                if name not in reports:
-                    unreachable[name] = _reason(ended, timeout_s)
-                on_change(name, unreachable.get(name, "up"))
+        while left:
+            running = [
+                pool.submit(one, timeout_s=timeout_s, on_line=hear)
+                for one in launcher.launches(left, job)
+            ]
+            for future in as_completed(running):
+                ended = future.result()
+                for name in _refusers(ended) or ended.launch.hosts:
+                    if name not in reports:
+                        unreachable[name] = _reason(ended, name, timeout_s)
+                    on_change(name, unreachable.get(name, "up"))
+            left = [h for h in left if h.name not in reports and h.name not in unreachable]
     return Probed(
         {host.name: reports[host.name] for host in hosts if host.name in reports}, unreachable
     )
 
 
-def _reason(ended: Ended, timeout_s: float) -> str:
+def _refusers(ended: Ended) -> list[str]:
+    """The hosts for whose sake the launcher gave up on others, which are asked again."""
+    lines = [line for line in ended.said if reasons.tells_of_no_launch(line)]
+    return [name for line in lines for name in named_hosts(ended.launch, line)]
+
+
+def _reason(ended: Ended, host: str, timeout_s: float) -> str:
     if ended.timed_out:
         return f"timed out: it did not answer within {timeout_s:g} s"
     if ended.code is None:
         return visible(f"cannot start {ended.error}")
-    return reasons.why_not_started(ended.code, ended.said)
+    return reasons.why_not_started(ended.code, lines_about(ended.launch, host, ended.said))

@@ -1,0 +1,157 @@
+"""Slurm's srun: one step inside the allocation around us, whose tasks are all the hosts."""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ncdiag.cluster.launchers.base import Launch, LauncherOptions, RemoteJob, StartEnds
+from ncdiag.cluster.slurm_nodes import JOB_VARIABLE, NodeState, allocated_nodes, node_states
+from ncdiag.model.errors import UsageError
+from ncdiag.model.host import Host
+from ncdiag.model.nodes import fold
+
+# Set by ncdiag for what runs in an allocation that ncdiag has asked for.
+OWN_ALLOCATION: Final = "NCDIAG_OWN_ALLOCATION"
+NOT_INSTALLED: Final = "srun is not installed (on Debian: apt-get install slurm-client)"
+# What slurmstepd puts before each line of a task; a task is a host, in the order of the hosts.
+TASK_LABEL: Final = r"^\s*(?P<index>\d+): "
+
+# The kernel takes 128 KiB an argument.
+_MAX_ARGUMENT_BYTES = 128_000
+_STEP: Final = (
+    # Beside the job's other steps: a user mostly has a shell as a step of its own.
+    "--overlap",
+    # A node that dies, and a task that ends, cost only themselves. WaitTime is the site's.
+    "--no-kill",
+    "--kill-on-bad-exit=0",
+    "--wait=0",
+)
+_EVERY_STEP: Final = (
+    # A mask of the step that we run in ourselves would be inherited, and hold us to one core.
+    "--cpu-bind=none",
+    # Not what sbatch --export=NONE has left for steps.
+    "--export=ALL",
+    "--job-name=ncdiag",
+)
+# Tells what would have been said by a host that cannot be asked.
+_SAY = ("sh", "-c", 'printf "%s\\n" "$1" >&2; exit 1', "sh")
+
+
+def step_arguments(hosts: Sequence[Host], ranks_per_host: int = 1) -> tuple[str, ...]:
+    """The arguments that place a step's tasks host by host, in the order of the hosts.
+
+    Slurm sorts nodes its own way unless it is told each task's. Raises UsageError for more than the
+    kernel takes.
+    """
+    nodes = ",".join(host.name for host in hosts for _ in range(ranks_per_host))
+    if len(nodes) > _MAX_ARGUMENT_BYTES:
+        raise UsageError(
+            f"{len(hosts)} hosts of {ranks_per_host} ranks each are more than one srun can be told "
+            "of; give fewer with --nodes"
+        )
+    return (
+        f"--nodes={len(hosts)}",
+        f"--ntasks={len(hosts) * ranks_per_host}",
+        f"--ntasks-per-node={ranks_per_host}",
+        "--distribution=arbitrary",
+        f"--nodelist={nodes}",
+        *_EVERY_STEP,
+    )
+
+
+def site_arguments(options: LauncherOptions) -> tuple[str, ...]:
+    """What the operator has srun told, last: of two values it takes the latter."""
+    slurm = options.slurm
+    image = (f"--container-image={slurm.container_image}",) if slurm.container_image else ()
+    return (*image, *slurm.srun_arguments)
+
+
+class SlurmLauncher:
+    """Starts the job by one srun over all hosts."""
+
+    name = "slurm"
+    start_ends = StartEnds.CONNECTED
+    starts_at_a_time = 1
+
+    def __init__(self, options: LauncherOptions) -> None:
+        self.options = options
+        for argument in options.slurm.srun_arguments:
+            if not argument.startswith("-") or argument in {"-", "--"}:
+                raise UsageError(
+                    f"not an option of srun: {argument!r} (examples: --srun-arg=--gres=gpu:8, "
+                    "--srun-arg=-Aname)"
+                )
+
+    @classmethod
+    def inside(cls, environment: Mapping[str, str] = os.environ) -> bool:
+        """Whether we stand in an allocation that srun can use: what ``auto`` goes by."""
+        return bool(environment.get(JOB_VARIABLE)) and shutil.which("srun") is not None
+
+    def unavailable(self) -> str | None:
+        """Srun has to be installed; where no allocation is, one is asked for."""
+        return None if shutil.which("srun") else NOT_INSTALLED
+
+    def launches(self, hosts: Sequence[Host], job: RemoteJob) -> list[Launch]:
+        """One step, and for each node that Slurm knows cannot take part, one that tells why.
+
+        Raises UsageError where hosts are not in the allocation around us.
+        """
+        lost = unusable(hosts)
+        able = [host for host in hosts if host.name not in lost]
+        launches = [Launch(argv=(*_SAY, lost[name]), hosts=(name,)) for name in lost]
+        if able:
+            launches.append(
+                Launch(
+                    argv=(
+                        "srun",
+                        *_STEP,
+                        *step_arguments(able),
+                        "--mpi=none",
+                        "--input=all",
+                        "--label",
+                        *site_arguments(self.options),
+                        *job.command(self.options, "--host-from", "SLURMD_NODENAME"),
+                    ),
+                    hosts=tuple(host.name for host in able),
+                    stdin=job.stdin,
+                    forward=job.forward,
+                    label=TASK_LABEL,
+                )
+            )
+        return launches
+
+
+def unusable(hosts: Sequence[Host]) -> dict[str, str]:
+    """The hosts that no step can have now, with Slurm's reason.
+
+    Raises UsageError for those that are outside the allocation for no reason of Slurm's.
+    """
+    inside = allocated_nodes()
+    if inside is None:
+        return {}
+    states = node_states(host.name for host in hosts)
+    lost, outside = {}, []
+    for host in hosts:
+        state = states.get(host.name)
+        if host.name in inside:
+            if state and state.cannot_run:
+                lost[host.name] = str(state)
+        elif reason := _why_outside(state):
+            lost[host.name] = reason
+        else:
+            outside.append(host.name)
+    if outside:
+        raise UsageError(
+            f"not in the Slurm allocation {os.environ[JOB_VARIABLE]} ({fold(inside)}): "
+            f"{fold(outside)}; leave --nodes out to take the whole allocation"
+        )
+    return lost
+
+
+def _why_outside(state: NodeState | None) -> str | None:
+    if state and state.not_allocated:
+        return str(state)
+    if os.environ.get(OWN_ALLOCATION):
+        return f"not allocated; {state}" if state else "not allocated: Slurm knows no such node"
+    return None

@@ -1,0 +1,113 @@
+"""What Slurm knows of its nodes, by ``scontrol -o show node``: a line a node in every version."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ncdiag.cluster.names import expand
+from ncdiag.model.errors import UsageError
+from ncdiag.model.text import visible
+
+# What Slurm calls an allocation; set in whatever runs inside one.
+JOB_VARIABLE: Final = "SLURM_JOB_ID"
+_NODES_VARIABLE = "SLURM_JOB_NODELIST"
+# slurmctld answers within its MessageTimeout (10 s unless set), or it is not there.
+_ANSWER_S = 30.0
+# Node names that one scontrol is asked for; the kernel takes 128 KiB an argument.
+_NAMES_AT_A_TIME = 1000
+
+_FIELD = re.compile(r"(?:^|\s)(NodeName|State)=(\S+)")
+# Reason= is free text; what follows it in later versions is named.
+_REASON = re.compile(
+    r"\sReason=(?P<why>.*?)(?: \[[^\[\]]*@[^\[\]]*\])?\s*(?=$|\s(?:Comment|Extra|AdminComment)=)"
+)
+# Flags that Slurm's sinfo puts behind a state as one character.
+_CANNOT_RUN: Final = frozenset(
+    ("DOWN", "NOT_RESPONDING", "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN", "FUTURE", "UNKNOWN")
+)
+_NOT_ALLOCATED: Final = _CANNOT_RUN | frozenset(
+    ("DRAIN", "DRAINING", "DRAINED", "FAIL", "FAILING", "MAINT", "REBOOT_ISSUED")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """One node: its state's words, as ``IDLE+DRAIN``, and the reason that was given for it."""
+
+    name: str
+    state: str
+    reason: str | None = None
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The state and its flags."""
+        return frozenset(self.state.rstrip("*~#!%$@^-").split("+"))
+
+    @property
+    def cannot_run(self) -> bool:
+        """Whether no step can be started on it, though it is ours."""
+        return bool(self.words & _CANNOT_RUN) or "*" in self.state
+
+    @property
+    def not_allocated(self) -> bool:
+        """Whether no allocation can have it, so that a request which names it waits for ever."""
+        return bool(self.words & _NOT_ALLOCATED) or "*" in self.state
+
+    def __str__(self) -> str:
+        said = f"Slurm says it is {visible(self.state.lower())}"
+        return f"{said}: {visible(self.reason)}" if self.reason else said
+
+
+def parse_nodes(text: str) -> dict[str, NodeState]:
+    """The nodes of ``scontrol -o show node``; other lines are passed over."""
+    found = {}
+    for line in text.splitlines():
+        fields = dict(_FIELD.findall(line))
+        if "NodeName" in fields and "State" in fields:
+            reason = _REASON.search(line)
+            name = fields["NodeName"]
+            found[name] = NodeState(name, fields["State"], reason["why"] if reason else None)
+    return found
+
+
+def node_states(names: Iterable[str]) -> dict[str, NodeState]:
+    """What Slurm says of these nodes; those it does not know, or cannot be asked for, are left out.
+
+    Slurm that does not answer will say so itself to whatever is started next.
+    """
+    names = list(names)
+    found: dict[str, NodeState] = {}
+    for start in range(0, len(names), _NAMES_AT_A_TIME):
+        part = ",".join(names[start : start + _NAMES_AT_A_TIME])
+        found |= parse_nodes(_scontrol("show", "node", part))
+    return {name: found[name] for name in names if name in found}
+
+
+def allocated_nodes(environment: Mapping[str, str] = os.environ) -> frozenset[str] | None:
+    """The nodes of the allocation around us; ``None`` outside of one."""
+    nodes = environment.get(_NODES_VARIABLE)
+    if not environment.get(JOB_VARIABLE) or not nodes:
+        return None
+    try:
+        return frozenset(
+            name for entry in re.split(r",(?![^\[]*\])", nodes) for name in expand(entry)
+        )
+    except UsageError as error:
+        raise UsageError(f"{_NODES_VARIABLE}: {error}") from None
+
+
+def _scontrol(*arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            ("scontrol", "-o", *arguments),
+            capture_output=True,
+            check=False,  # it ends with 1 where it does not know one of several nodes
+            stdin=subprocess.DEVNULL,
+            timeout=_ANSWER_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode(errors="replace")
