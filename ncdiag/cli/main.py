@@ -46,6 +46,7 @@ COMMANDS = {
     "sweep": Lazy("ncdiag.cli.sweep", "sweep"),
     "bench": Lazy("ncdiag.cli.bench", "bench"),
     "report": Lazy("ncdiag.cli.report", "report"),
+    "import": Lazy("ncdiag.cli.import_", "import_"),
     "parse-log": Lazy("ncdiag.cli.parse_log", "parse_log"),
     "topo": Lazy("ncdiag.cli.topo", "app"),
     "expect": Lazy("ncdiag.cli.expect", "app"),

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from ncdiag.measure.journal import Plan
-from ncdiag.model.verdict import Diagnosis, Verdict
+from ncdiag.model.verdict import Culprit, Diagnosis, Verdict
 
 # What is said of a sweep's own measurements, and what can be said of these.
 _WORDS = tuple(
@@ -37,11 +37,20 @@ def as_imported(diagnosis: Diagnosis, plan: Plan) -> Diagnosis:
         diagnosis,
         verdict=Verdict.INCONCLUSIVE if cut else diagnosis.verdict,
         hosts=tuple(replace(host, reason=_told(host.reason)) for host in diagnosis.hosts),
-        culprits=tuple(replace(one, reason=_told(one.reason)) for one in diagnosis.culprits),
+        culprits=tuple(_culprit(one, plan) for one in diagnosis.culprits),
         isolate=() if inside else diagnosis.isolate,
         good=() if inside else diagnosis.good,
         notes=notes,
     )
+
+
+def _culprit(one: Culprit, plan: Plan) -> Culprit:
+    """A culprit in true words; what to do about a device is another thing than about a host."""
+    todo = one.next
+    if plan.inside is not None:
+        where = f"on {plan.inside}: " if plan.inside else ""
+        todo = f"{where}nvidia-smi nvlink -e, nvidia-smi topo -m and dmesg tell of {one.name}"
+    return replace(one, reason=_told(one.reason), next=todo)
 
 
 def _told(text: str) -> str:

@@ -4,6 +4,9 @@ from dataclasses import dataclass, field
 
 from ncdiag.model.log import Benchmark
 
+MAX_PAIRS = 1_100_000
+"""Directions in one file: those of a thousand hosts."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairFigure:
@@ -25,8 +28,12 @@ class PairFigure:
 class ForeignResults:
     """What one file holds. ``format`` is the tool's name (``perftest``, ``mpigraph``, ...).
 
-    ``endpoints`` are the hosts, or where ``inside`` names a host, its devices (``gpu0``). ``cut``
-    says that the file ends too early; ``notes`` are lines an operator should read.
+    ``endpoints`` are the hosts, or where ``inside`` is not ``None``, devices (``gpu0``) of the host
+    it names, which may be empty for one that the file does not name. ``unnamed`` are endpoints that
+    stand for hosts whose names the file does not tell, in the order in which they would be named.
+    ``together`` says that pairs were measured while others were: what is slow may be contention.
+    ``sums`` says that a figure may be the sum of both directions, so that no rate is a yardstick.
+    ``cut`` says that the file ends too early; ``notes`` are lines an operator should read.
     """
 
     format: str
@@ -34,6 +41,9 @@ class ForeignResults:
     pairs: list[PairFigure] = field(default_factory=list)
     endpoints: list[str] = field(default_factory=list)
     inside: str | None = None
+    unnamed: list[str] = field(default_factory=list)
+    together: bool = False
+    sums: bool = False
     benchmarks: list[Benchmark] = field(default_factory=list)
     started: str | None = None
     cut: bool = False

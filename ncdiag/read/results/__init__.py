@@ -1,0 +1,1 @@
+"""Results that other tools have written: one module a format."""
