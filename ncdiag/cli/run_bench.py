@@ -137,6 +137,7 @@ def carry_out(bench: Bench, messages: Console, *, verbose: bool) -> BenchReport:
         _measure(bench, engine, course, messages, verbose=verbose)
     except KeyboardInterrupt:
         course.interrupted = True
+        course.runs += [engine.partial] if engine.partial else []
     except NcdiagError as error:
         if error.exit_code is ExitCode.USAGE:
             raise

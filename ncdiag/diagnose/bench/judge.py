@@ -197,7 +197,7 @@ class _Group:
                 f"{self._expected.machine if self._expected else 'such machines'}, or not all of "
                 "the traffic crosses the network"
             )
-        if self.curve.points and self._plateau is None:
+        if self.curve.points and self._plateau is None and not self.curve.error:
             yield (
                 f"{self._where()}: the curve still rises at its largest sizes, so it was not "
                 "compared with anything; measure larger ones with --sizes"

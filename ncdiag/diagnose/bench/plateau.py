@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from statistics import median
 
 from ncdiag.diagnose.bench.points import rated
@@ -21,18 +22,18 @@ class Plateau:
 def find_plateau(curve: Sequence[BenchPoint]) -> Plateau | None:
     """The level of the largest sizes; ``None`` where the curve ends before it has reached one.
 
-    It begins with the first size that reaches :data:`LEVEL_SHARE` of what the best sizes do, and
-    all larger ones belong to it: a cliff among them does not move their median.
+    It takes some sizes that reach alike; it begins with the first that comes so far, and all larger
+    ones belong to it: a cliff among them does not move their median.
     """
     known = list(rated(curve))
     best = sorted((rate for _, rate in known), reverse=True)[:BEST_SIZES]
     if len(best) < BEST_SIZES or median(best) <= 0:
         return None
-    level = LEVEL_SHARE * median(best)
-    first = next(number for number, (_, rate) in enumerate(known) if rate >= level)
-    on_it = known[first:]
-    if len(on_it) < LEAST_LEVEL_SIZES:
+    typical = median(best)
+    alike = [rate for _, rate in known if LEVEL_SHARE <= rate / typical <= 1 / LEVEL_SHARE]
+    if len(alike) < LEAST_LEVEL_SIZES:
         return None
+    on_it = list(dropwhile(lambda one: one[1] < LEVEL_SHARE * typical, known))
     return Plateau(
         median(rate for _, rate in on_it),
         on_it[0][0].size_bytes,

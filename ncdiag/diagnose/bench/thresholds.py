@@ -1,8 +1,7 @@
 """Every bound that a benchmark is judged by, with its reason."""
 
-# A size belongs to the level from which on the curve gains no more than this to its best sizes. On
-# a curve of latency plus bytes over bandwidth, doubling a size gains 10 % where 0.82 of the whole
-# bandwidth is reached, and three sizes within 10 % of one another reach 0.9 of it and more.
+# Sizes are on a level where they reach this share of one another. On a curve of latency plus bytes
+# over bandwidth, the middle one of three sizes that double reaches 0.89 of the whole bandwidth then.
 LEVEL_SHARE = 0.9
 # Fewer sizes on the level are no level: the curve may still rise.
 LEAST_LEVEL_SIZES = 3

@@ -32,12 +32,13 @@ class BenchEngine(Protocol):
     """A way to run a collective.
 
     ``start`` once, ``run`` any number of times, ``close`` once. ``sizes`` and ``ranks_per_host``
-    are known after ``start``.
+    are known after ``start``; ``partial`` is what was known of a run when it was interrupted.
     """
 
     name: str
     sizes: Sizes
     ranks_per_host: int
+    partial: BenchRun | None
 
     @property
     def compares(self) -> bool:

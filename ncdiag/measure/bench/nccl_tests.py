@@ -30,10 +30,14 @@ DEFAULT_SIZES: Final = Sizes(8, 8 << 30, 2)
 # The program's own time-out comes this much before ours, so that it can say where it hung.
 _BEFORE_OURS_S: Final = 10.0
 _MAX_REASON = 300
-# What launchers and shells print when what they started ends, which is no reason.
+# What launchers print when what they started ends, or they do, which is no reason.
 _NO_REASON = re.compile(
-    r"^[=\s|]*$|EXIT CODE|CLEANING UP|BAD TERMINATION|PID \d+ RUNNING AT|TO LOOK"
+    r"^[=\s|]*$|CLEANING UP|BAD TERMINATION|IGNORE THE|YOUR APPLICATION TERMINATED|"
+    r"^\[(?:mpiexec|proxy)\b|manual page|Fault tolerance"
 )
+# Hydra, of the rank that ended first.
+_RANK_AT = re.compile(r"\bPID \d+ RUNNING AT (?P<host>\S+)")
+_RANK_CODE = re.compile(r"\bEXIT CODE: (?P<code>\d+)")
 
 
 class End(msgspec.Struct, frozen=True):
@@ -59,6 +63,7 @@ class NcclTestsBench:
         self._starter = choose_starter(launcher)
         self._unreachable: dict[str, str] = {}
         self._versions: dict[str, str] = {}
+        self.partial: BenchRun | None = None
         self.sizes = plan.sizes or DEFAULT_SIZES
         self.ranks_per_host = plan.gpus_per_node or 0
 
@@ -89,7 +94,13 @@ class NcclTestsBench:
     def run(self, hosts: Sequence[str]) -> BenchRun:
         """One launch over ``hosts``."""
         launch = self._starter.launch([self._hosts[name] for name in hosts], self._program())
-        ended = run(launch, timeout_s=self._plan.timeout_s)
+        heard: list[bytes] = []
+        try:
+            ended = run(launch, timeout_s=self._plan.timeout_s, on_line=heard.append)
+        except KeyboardInterrupt:
+            cut = Ended(launch=launch, code=None, stdout=b"\n".join(heard), error="interrupted")
+            self.partial = self._read(tuple(hosts), cut)
+            raise
         return self._read(tuple(hosts), ended)
 
     def close(self) -> None:
@@ -126,8 +137,8 @@ class NcclTestsBench:
             self._versions["nccl"] = benchmark.library_version
         wrong = bool(benchmark and (benchmark.out_of_bounds or 0) > 0)
         error = self._error(ended, end, benchmark, text)
-        if error is None or benchmark is not None:
-            error = _whose_table(printed, benchmark, ranks) or error
+        if apart := _whose_table(printed, benchmark, ranks):
+            error, benchmark, wrong = apart, None, False  # whatever it is, it is not this
         if error and not wrong and end and end.code == WRONG_DATA_CODE:
             wrong = error == why_ended(WRONG_DATA_CODE, [])
         if wrong and benchmark is not None and benchmark.complete:
@@ -145,20 +156,19 @@ class NcclTestsBench:
     ) -> str | None:
         """Why the run gave nothing, or not all; ``None`` if all is well."""
         if ended.code is None:
-            return f"cannot start {ended.error}"
+            return "interrupted" if ended.stdout else f"cannot start {ended.error}"
         if ended.timed_out:
             return f"it did not end within {self._plan.timeout_s:g} s (--timeout) and was killed"
         if end is not None and end.error:
             return f"{end.host}: {end.error}"
         lines = [*text.decode(errors="replace").splitlines(), *ended.said]
-        code = ended.code if end is None or end.code is None else end.code
-        why = why_ended(code, lines)
-        if why is None and benchmark is not None and benchmark.complete:
-            return None
-        if why is None:
+        if end is None or end.code is None:
+            # The launcher's own code says nothing of the program.
+            said = why_ended(0, lines) or _last_reason(ended.said)
+            return f"{self._starter.name}: {said or f'it ended with exit code {ended.code}'}"
+        why = why_ended(end.code, lines)
+        if why is None and not (benchmark is not None and benchmark.complete):
             why = "it printed no result"
-        elif end is None and (said := _last_reason(ended.said)):
-            why = f"{self._starter.name}: {said}"
         return why
 
 
@@ -218,4 +228,9 @@ def _whose_table(
 
 
 def _last_reason(said: Sequence[str]) -> str | None:
+    """What the launcher says of the rank that failed, else the last line that may be a reason."""
+    text = "\n".join(said)
+    host, code = _RANK_AT.search(text), _RANK_CODE.search(text)
+    if host and code:
+        return f"a rank on {host['host']} ended first, with exit code {code['code']}"
     return next((line.strip() for line in reversed(said) if not _NO_REASON.search(line)), None)

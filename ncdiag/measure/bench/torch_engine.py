@@ -60,6 +60,7 @@ class TorchBench:
         self._versions: dict[str, str] = {}
         self._backend = Backend.GLOO
         self._generation = 0
+        self.partial: BenchRun | None = None
         self.sizes = plan.sizes or _SIZES[Backend.GLOO]
         self.ranks_per_host = plan.gpus_per_node or 1
 
@@ -109,20 +110,27 @@ class TorchBench:
         """All sizes once; what was measured before something failed is kept."""
         ranks = [(host, local) for host in hosts for local in range(self.ranks_per_host)]
         benchmark = Benchmark(place=Place(f"{self._backend} of torch", 0))
-        error = self._meet(ranks) or self._measure_all(ranks, benchmark)
+        try:
+            error = self._meet(ranks) or self._measure_all(ranks, benchmark)
+        except KeyboardInterrupt:
+            self.partial = self._run(hosts, benchmark, "interrupted")
+            raise
         benchmark.complete = error is None
         if error is not None:  # the other ranks still wait for the one that failed
             self._generation += 1
+        return self._run(hosts, benchmark, error)
+
+    def close(self) -> None:
+        """End the fleet, and with it every process."""
+        self._fleet.close()
+
+    def _run(self, hosts: Sequence[str], benchmark: Benchmark, error: str | None) -> BenchRun:
         return BenchRun(
             hosts=tuple(hosts),
             ranks_per_host=self.ranks_per_host,
             benchmark=benchmark if benchmark.rows else None,
             error=error,
         )
-
-    def close(self) -> None:
-        """End the fleet, and with it every process."""
-        self._fleet.close()
 
     def _collect(self) -> dict[str, Collected]:
         questions = {

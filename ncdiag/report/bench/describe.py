@@ -54,12 +54,13 @@ def _found(report: BenchReport) -> str:
 def _unknowns(report: BenchReport, curve: BenchCurve | None) -> Iterator[str]:
     """Why it could not be decided, the most important reason first."""
     if curve is None or not curve.points:
-        failed = [one.text for one in report.findings if one.kind is BenchFindingKind.INCOMPLETE]
-        yield f"nothing was measured: {failed[0]}" if failed else "nothing was measured"
-    elif curve.plateau_busbw_gb_per_s is None:
-        yield "the curve still rises at its largest sizes, so nothing could be judged"
+        why = next((one.error for one in report.curves if one.error), None)
+        why = why or next(iter(report.notes), None)
+        yield f"nothing was measured: {why}" if why else "nothing was measured"
     if any(one.kind is BenchFindingKind.INCOMPLETE for one in report.findings):
         yield "not every run gave a whole result"
+    if curve is not None and curve.plateau_busbw_gb_per_s is None:
+        yield "the curve still rises at its largest sizes, so nothing could be judged"
     if report.unreachable:
         yield f"{format_count(len(report.unreachable), 'host')} unreachable"
     yield "too little was measured to decide"

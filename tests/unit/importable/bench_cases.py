@@ -15,11 +15,14 @@ def rising(best: float, half_bytes: float = 4 * 2**20) -> Callable[[int], float]
     return lambda size: best * size / (size + half_bytes)
 
 
+USUAL = rising(100.0)
+
+
 def run(
     hosts: int | Sequence[str] = 2,
     *,
     ranks_per_host: int = 8,
-    rate: Callable[[int], float] = rising(100.0),
+    rate: Callable[[int], float] = USUAL,
     sizes: Sequence[int] = SIZES,
     shares: Mapping[int, float] | None = None,
     wrong: Mapping[int, int] | None = None,
@@ -32,9 +35,11 @@ def run(
     in_place: bool = True,
 ) -> BenchRun:
     """A run in which ``shares`` of the rate are reached at some sizes."""
-    names = tuple(f"n{number:02d}" for number in range(1, hosts + 1)) if isinstance(
-        hosts, int
-    ) else tuple(hosts)
+    names = (
+        tuple(f"n{number:02d}" for number in range(1, hosts + 1))
+        if isinstance(hosts, int)
+        else tuple(hosts)
+    )
     chance = random.Random(seed)
     ranks = len(names) * ranks_per_host
     factor = bus_factor(collective, ranks)
@@ -75,6 +80,4 @@ def run(
             )
         )
     benchmark = Benchmark(place=Place("stdout", 1), rows=rows, complete=error is None)
-    return BenchRun(
-        hosts=names, ranks_per_host=ranks_per_host, benchmark=benchmark, error=error
-    )
+    return BenchRun(hosts=names, ranks_per_host=ranks_per_host, benchmark=benchmark, error=error)
