@@ -19,13 +19,17 @@ from ncdiag.cluster.fleet import FleetOptions
 from ncdiag.cluster.fleet.protocol import WORKER_MODULE
 from ncdiag.cluster.inventory import check_hosts, read_hosts
 from ncdiag.cluster.launchers import (
+    AUTO,
+    KUBERNETES,
     KubernetesOptions,
     Launcher,
     LauncherOptions,
     RemoteJob,
     SlurmOptions,
+    best_launcher,
     choose,
 )
+from ncdiag.cluster.pods import find_pods, hosts_of
 from ncdiag.measure.engines import check_engine, open_engine
 from ncdiag.measure.engines.base import EngineOptions, EngineSettings, Timing
 from ncdiag.measure.journal import JOURNAL_NAME, Journal, Plan, drop_torn_line, read_journal
@@ -59,7 +63,31 @@ class Way:
 
     def launcher_for(self, hosts: Sequence[Host]) -> Launcher:
         """The launcher to use; raises :class:`UsageError` where it cannot be used."""
-        options = LauncherOptions(
+        return choose(self.launcher, hosts, self._options())
+
+    def why(self, hosts: Sequence[Host]) -> str:
+        """Why it is that launcher, where it was not named."""
+        return best_launcher(hosts, self._options())[1] if self.launcher == AUTO else ""
+
+    def hosts(self, nodes: str | None, *, at_least: int) -> tuple[Host, ...]:
+        """The hosts of ``--nodes``; without it those of the pods, or of the allocation, around us.
+
+        Raises :class:`UsageError`.
+        """
+        by_pods = self.launcher == AUTO and self.kubernetes.selector
+        if not by_pods and self.launcher != KUBERNETES:
+            return read_hosts(nodes, at_least=at_least)
+        named = None if nodes is None else read_hosts(nodes, at_least=at_least)
+        hosts = hosts_of(find_pods(self.kubernetes), named)
+        if len(hosts) < at_least:
+            raise UsageError(
+                f"--selector {self.kubernetes.selector} finds pods on "
+                f"{format_count(len(hosts), 'node')}, at least {at_least} needed"
+            )
+        return hosts
+
+    def _options(self) -> LauncherOptions:
+        return LauncherOptions(
             python=self.python or sys.executable,
             remote_setup=self.setup,
             ssh_options=self.ssh_options,
@@ -67,7 +95,6 @@ class Way:
             slurm=self.slurm,
             kubernetes=self.kubernetes,
         )
-        return choose(self.launcher, hosts, options)
 
 
 def begin(
@@ -116,12 +143,14 @@ def begin(
     return SweepRecord.of([plan])
 
 
-def choose_hosts(nodes: str | None, fabric: str | None, messages: Console) -> tuple[Host, ...]:
+def choose_hosts(
+    nodes: str | None, fabric: str | None, messages: Console, way: Way
+) -> tuple[Host, ...]:
     """The hosts of ``--nodes`` with the leaves of ``--fabric``; says which of them have none.
 
     Raises :class:`UsageError` and, for a fabric that is cut short, :class:`UndecidedError`.
     """
-    hosts = read_hosts(nodes, at_least=2)
+    hosts = way.hosts(nodes, at_least=2)
     if fabric is None:
         return hosts
     placing = place_hosts(hosts, fabric)
@@ -135,7 +164,7 @@ def choose_hosts(nodes: str | None, fabric: str | None, messages: Console) -> tu
 
 
 def take_up(
-    directory: Path, nodes: str | None, fabric: str | None, messages: Console
+    directory: Path, nodes: str | None, fabric: str | None, messages: Console, way: Way
 ) -> SweepRecord:
     """The record of an earlier sweep; raises :class:`UsageError` where hosts differ."""
     record = SweepRecord.of(read_journal(directory))
@@ -146,7 +175,7 @@ def take_up(
         raise UsageError(
             f"--fabric goes with --nodes; the sweep in {directory} has its leaves: leave it out"
         )
-    if nodes is not None and choose_hosts(nodes, fabric, messages) != record.plan.hosts:
+    if nodes is not None and choose_hosts(nodes, fabric, messages, way) != record.plan.hosts:
         raise UsageError(
             f"--nodes names other hosts, or other attributes, than the sweep in {directory}; "
             "leave --nodes out to resume it, or start a new sweep"
@@ -171,7 +200,9 @@ def show_plan(record: SweepRecord, way: Way, console: Console) -> None:
     console.print(f"measured  {measured}, {plan.mode}, engine {plan.engine}")
     console.print(f"expected  {format_duration(seconds)}, and the start, and suspects again")
     commands = launcher.launches(plan.hosts, RemoteJob(module=WORKER_MODULE))
-    console.print(f"starts    {len(commands)} commands by the launcher {launcher.name}:")
+    why = f" ({found})" if (found := way.why(plan.hosts)) else ""
+    started = format_count(len(commands), "command")
+    console.print(f"starts    {started} by the launcher {launcher.name}{why}:", soft_wrap=True)
     for command in commands[:_SHOWN_COMMANDS]:
         console.print(f"  {shlex.join(command.argv)}", soft_wrap=True)
     if len(commands) > _SHOWN_COMMANDS:

@@ -64,7 +64,7 @@ def sweep(
     # These bring numpy and distributed with them, which --help has no use for.
     from ncdiag.cli import run_sweep
     from ncdiag.cli.host_dumps import read_host_dumps
-    from ncdiag.cli.keeping import keep
+    from ncdiag.cli.keeping import check, keep
     from ncdiag.cli.progress import ConsoleWatcher
     from ncdiag.cli.sweep_profile import variables_for
     from ncdiag.cluster.launchers.base import KubernetesOptions, SlurmOptions
@@ -90,7 +90,7 @@ def sweep(
     )
     messages = console.messages(quiet=quiet, no_color=no_color)
     if resume is None:
-        hosts = run_sweep.choose_hosts(nodes, fabric, messages)
+        hosts = run_sweep.choose_hosts(nodes, fabric, messages, way)
         timing = Timing(warmup_s=warmup_time, measure_s=measure_time, max_bytes=max_bytes)
         found = run_sweep.begin(
             hosts,
@@ -115,7 +115,7 @@ def sweep(
     else:
         if topology is not None:
             raise UsageError("--topology cannot change when a sweep is resumed; leave it out")
-        found = run_sweep.take_up(resume, nodes, fabric, messages)
+        found = run_sweep.take_up(resume, nodes, fabric, messages, way)
         plan = found.plan
         planned = {name: getattr(plan, name) for name in _FIXED}
         planned |= {name: getattr(plan.timing, field) for name, field in _FIXED_TIMES.items()}
@@ -124,10 +124,11 @@ def sweep(
     if dry_run:
         run_sweep.show_plan(found, way, console.results(no_color=no_color))
         return
+    check(store, record=record)
     directory = resume or prepare_directory(output, "sweep", force=force)
     with ConsoleWatcher(messages, verbose=verbose) as watcher:
         run_sweep.carry_out(found, way, directory, watcher, budget_s=budget)
     code = run_sweep.conclude(found, directory, console.results(no_color=no_color))
     if record:
-        keep(found.report(), store)
+        keep(found.report(), store, directory=directory, quiet=quiet)
     raise typer.Exit(code)

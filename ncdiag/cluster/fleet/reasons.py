@@ -57,6 +57,25 @@ NOT_STARTED: Final = (
         "unknown option -- y",
     ),
     Reason(
+        r"User \"(?P<user>[^\"]+)\" cannot create resource \"pods/exec\"",
+        "permission denied: {user} may not start anything in pods (create of pods/exec)",
+        'Error from server (Forbidden): pods "p1" is forbidden: User "ops" cannot create resource '
+        '"pods/exec" in API group "" in the namespace "ai"',
+        'Error from server (Forbidden): pods is forbidden: User "ops" cannot list resource "pods"',
+    ),
+    Reason(
+        r"container (?P<container>\S+) (?:is not valid for|not found in) pod (?P<pod>\S+)",
+        "its pod has no container {container} (--container)",
+        "Error from server (BadRequest): container gpu is not valid for pod p1",
+        "Defaulted container main out of: main, sidecar",
+    ),
+    Reason(
+        r"pods \"(?P<pod>[^\"]+)\" not found",
+        "its pod {pod} is gone",
+        'Error from server (NotFound): pods "p1" not found',
+        'Error from server (NotFound): namespaces "ai" not found',
+    ),
+    Reason(
         r"exec: (?P<python>[^:]+): ",
         "no python there: {python} cannot be run (--remote-python names another)",
         "bash: line 1: exec: /root/venv/bin/python: cannot execute: Permission denied",

@@ -4,6 +4,7 @@ import difflib
 import sys
 from collections.abc import Sequence
 
+from ncdiag.cluster.launchers.automatic import best_launcher
 from ncdiag.cluster.launchers.base import (
     KubernetesOptions,
     Launch,
@@ -14,7 +15,9 @@ from ncdiag.cluster.launchers.base import (
     SlurmOptions,
     StartEnds,
 )
+from ncdiag.cluster.launchers.kubernetes import KubernetesLauncher
 from ncdiag.cluster.launchers.local import LocalLauncher, is_loopback
+from ncdiag.cluster.launchers.mpi import HydraLauncher, OpenMpiLauncher
 from ncdiag.cluster.launchers.slurm import SlurmLauncher
 from ncdiag.cluster.launchers.ssh import SshLauncher, ssh_arguments
 from ncdiag.model.errors import UsageError
@@ -22,6 +25,7 @@ from ncdiag.model.host import Host
 
 __all__ = [
     "AUTO",
+    "KUBERNETES",
     "LAUNCHERS",
     "KubernetesOptions",
     "Launch",
@@ -30,30 +34,41 @@ __all__ = [
     "RemoteJob",
     "SlurmOptions",
     "StartEnds",
+    "best_launcher",
     "choose",
     "is_loopback",
     "ssh_arguments",
 ]
 
 AUTO = "auto"
+KUBERNETES = KubernetesLauncher.name
 LAUNCHERS: Registry = {
-    launcher.name: launcher for launcher in (LocalLauncher, SshLauncher, SlurmLauncher)
+    launcher.name: launcher
+    for launcher in (
+        LocalLauncher,
+        SshLauncher,
+        SlurmLauncher,
+        HydraLauncher,
+        OpenMpiLauncher,
+        KubernetesLauncher,
+    )
 }
 
 
 def choose(name: str, hosts: Sequence[Host], options: LauncherOptions | None = None) -> Launcher:
-    """The launcher called ``name``; ``auto`` is local where all hosts are loopback, else ssh.
+    """The launcher called ``name``; ``auto`` is the best one here.
 
     Raises UsageError where there is no such launcher, or it cannot be used here.
     """
+    options = options or LauncherOptions(python=sys.executable)
     if name == AUTO:
-        name = LocalLauncher.name if all(map(is_loopback, hosts)) else SshLauncher.name
+        name, _ = best_launcher(hosts, options)
     if name not in LAUNCHERS:
         known = [AUTO, *LAUNCHERS]
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise UsageError(f"no launcher is called {name!r}: {hint}")
-    launcher = LAUNCHERS[name](options or LauncherOptions(python=sys.executable))
+    launcher = LAUNCHERS[name](options)
     if reason := launcher.unavailable():
         raise UsageError(f"the launcher {name} cannot be used: {reason}")
     return launcher

@@ -1,0 +1,60 @@
+"""kubectl exec into pods that are there already, one a node."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from typing import Final
+
+from ncdiag.cluster.launchers.base import Launch, LauncherOptions, RemoteJob, StartEnds
+from ncdiag.cluster.pods import NOT_INSTALLED, Pod, find_pods, kubectl
+from ncdiag.model.host import Host
+from ncdiag.model.text import visible
+
+# Each is a connection through the API server, which the whole cluster shares.
+_STARTS_AT_A_TIME = 16
+# Tells what would have been said by a host that cannot be asked.
+_SAY: Final = ("sh", "-c", 'printf "%s\\n" "$1" >&2; exit 1', "sh")
+
+
+class KubernetesLauncher:
+    """Starts the job in the pod of each host, which is a node; the connection stays open."""
+
+    name = "kubernetes"
+    start_ends = StartEnds.CONNECTED
+    starts_at_a_time = _STARTS_AT_A_TIME
+
+    def __init__(self, options: LauncherOptions) -> None:
+        self.options = options
+
+    def unavailable(self) -> str | None:
+        """Kubectl has to be installed."""
+        return None if shutil.which("kubectl") else NOT_INSTALLED
+
+    def launches(self, hosts: Sequence[Host], job: RemoteJob) -> list[Launch]:
+        """One command a host; where its pod is not ready, one that says why.
+
+        Raises UsageError where kubectl refuses or no pod is found at all.
+        """
+        pods = find_pods(self.options.kubernetes)
+        return [
+            Launch(
+                argv=self._argv(host, pods.get(host.name), job),
+                hosts=(host.name,),
+                stdin=job.stdin,
+                forward=job.forward,
+            )
+            for host in hosts
+        ]
+
+    def _argv(self, host: Host, pod: Pod | None, job: RemoteJob) -> tuple[str, ...]:
+        options = self.options.kubernetes
+        if pod is None:
+            return (*_SAY, f"no pod of --selector {options.selector} is on that node")
+        if pod.trouble is not None:
+            return (*_SAY, visible(pod.trouble))
+        container = (f"--container={options.container}",) if options.container else ()
+        # kubectl passes no variable on by itself.
+        variables = [f"{name}={os.environ[name]}" for name in job.forward if name in os.environ]
+        set_first = ("env", *variables) if variables else ()
+        command = (*set_first, *job.command(self.options, "--host", host.name))
+        return kubectl("exec", options, "--stdin", *container, pod.name, "--", *command)
