@@ -30,7 +30,7 @@ from ncdiag.cluster.launchers import (
     choose,
 )
 from ncdiag.cluster.pods import find_pods, hosts_of
-from ncdiag.measure.engines import check_engine, open_engine
+from ncdiag.measure.engines import ENGINES, check_engine, open_engine
 from ncdiag.measure.engines.base import EngineOptions, EngineSettings, Timing
 from ncdiag.measure.journal import JOURNAL_NAME, Journal, Plan, drop_torn_line, read_journal
 from ncdiag.measure.plan import plan_size
@@ -133,6 +133,7 @@ def begin(
             "budget": budget,
             "seed": str(seed),
             "profile": profile or "none",
+            **ENGINES[engine].describe(engine_settings or EngineSettings()),
         },
         profile=profile,
         variables=dict(variables),

@@ -25,12 +25,14 @@ class EngineEntry:
     """An engine by name: how it is made, and why it could not measure on this very host.
 
     Hosts need what an engine is made of, the driver does not. ``own_variables`` are those of the
-    environment that the engine sets itself, whatever a profile holds.
+    environment that the engine sets itself, whatever a profile holds. ``describe`` says in words
+    what is special to this engine, for the report.
     """
 
     open: OpensEngine
     unavailable: Callable[[], str | None]
     own_variables: Callable[[], frozenset[str]]
+    describe: Callable[[EngineSettings], Mapping[str, str]] = lambda _: {}
 
 
 def _open_torch(hosts: Sequence[Host], launcher: Launcher, options: EngineOptions) -> Engine:
@@ -109,9 +111,17 @@ def _nccl_tests_variables() -> frozenset[str]:
     return OWN_VARIABLES
 
 
+def _describe_nccl_tests(settings: EngineSettings) -> Mapping[str, str]:
+    from ncdiag.measure.engines.nccl_tests.placement import describe
+
+    return describe(settings.pair_test)
+
+
 ENGINES: Mapping[str, EngineEntry] = {
     "mpi": EngineEntry(_open_mpi, _mpi_unavailable, _mpi_variables),
-    "nccl-tests": EngineEntry(_open_nccl_tests, _nccl_tests_unavailable, _nccl_tests_variables),
+    "nccl-tests": EngineEntry(
+        _open_nccl_tests, _nccl_tests_unavailable, _nccl_tests_variables, _describe_nccl_tests
+    ),
     "perftest": EngineEntry(_open_perftest, _perftest_unavailable, _perftest_variables),
     "torch": EngineEntry(_open_torch, _torch_unavailable, _torch_variables),
 }

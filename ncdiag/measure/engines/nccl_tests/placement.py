@@ -11,10 +11,24 @@ from ncdiag.model.host import Host, Nic
 # What is measured is for the engine to say, whatever a profile holds; its log is read by us.
 OWN_VARIABLES: Final = OWN_OF_RAILS | {"NCCL_ALGO", "NCCL_DEBUG", "NCCL_DEBUG_FILE"}
 # Told in the report, since NCCL_P2P_DISABLE=1 is what others use to force traffic onto the network.
-WHY_NETWORK: Final = (
+_WHY_NETWORK: Final = (
     "one GPU a host, so that nothing but the network lies between the two ranks; P2P stays on, "
     "since without it traffic inside a host would cross the NIC as well"
 )
+_FIGURES: Final = {
+    "sendrecv": "bus bandwidth, while both hosts send and receive at once",
+    "all_reduce": "bus bandwidth around a ring of the two hosts",
+    "alltoall": "bus bandwidth, while both hosts send and receive at once",
+}
+
+
+def describe(pair_test: str) -> dict[str, str]:
+    """What a report says of how pairs were measured."""
+    return {
+        "pair test": f"{pair_test}_perf",
+        "figure": f"{_FIGURES[pair_test]}; one for both directions",
+        "network": _WHY_NETWORK,
+    }
 
 
 def variables_for(report: SelfReport, nic: Nic, pair_test: str) -> dict[str, str]:
