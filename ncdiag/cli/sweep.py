@@ -63,6 +63,7 @@ def sweep(
     """
     # These bring numpy and distributed with them, which --help has no use for.
     from ncdiag.cli import run_sweep
+    from ncdiag.cli.allocation import in_allocation
     from ncdiag.cli.host_dumps import read_host_dumps
     from ncdiag.cli.keeping import check, keep
     from ncdiag.cli.progress import ConsoleWatcher
@@ -125,6 +126,8 @@ def sweep(
         run_sweep.show_plan(found, way, console.results(no_color=no_color))
         return
     check(store, record=record)
+    chosen = way.launcher_for(found.plan.hosts).name
+    in_allocation(chosen, way.slurm, nodes, found.plan.hosts, messages)
     directory = resume or prepare_directory(output, "sweep", force=force)
     with ConsoleWatcher(messages, verbose=verbose) as watcher:
         run_sweep.carry_out(found, way, directory, watcher, budget_s=budget)

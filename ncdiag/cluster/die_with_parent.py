@@ -1,6 +1,7 @@
 """A command that ends with whoever started it, however that ends."""
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -8,9 +9,9 @@ from collections.abc import Sequence
 # exec, and the parent may have ended before it was set. A program of its own, since running Python
 # code in a forked child of a process with threads (preexec_fn) can deadlock.
 _DIE_WITH_PARENT = """
-import ctypes, os, signal, sys
-parent, *argv = sys.argv[1:]
-ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))
+import ctypes, os, sys
+parent, number, *argv = sys.argv[1:]
+ctypes.CDLL(None).prctl(1, int(number))
 if parent not in ("any", str(os.getppid())):
     os._exit(1)
 try:
@@ -20,11 +21,13 @@ except OSError as error:
 """
 
 
-def die_with_parent(argv: Sequence[str], *, started_by_us: bool = True) -> tuple[str, ...]:
+def die_with_parent(
+    argv: Sequence[str], *, started_by_us: bool = True, by: signal.Signals = signal.SIGKILL
+) -> tuple[str, ...]:
     """The command that runs ``argv`` and is killed with the *thread* that starts it.
 
     So that thread has to live as long as the command shall. ``started_by_us`` tells that it is this
     process, and no program that is told the command.
     """
     parent = str(os.getpid()) if started_by_us else "any"
-    return (sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, parent, *argv)
+    return (sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, parent, str(int(by)), *argv)

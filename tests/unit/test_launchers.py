@@ -51,8 +51,8 @@ SLURM_STEP = (
     *("srun", "--overlap", "--no-kill", "--kill-on-bad-exit=0", "--wait=0"),
     *("--nodes=1", "--ntasks=1", "--ntasks-per-node=1", "--distribution=arbitrary"),
     *("--nodelist=gpu1", "--cpu-bind=none", "--export=ALL", "--job-name=ncdiag"),
-    *("--mpi=none", "--input=all", "--label"),
 )
+SLURM_FLEET = ("--mpi=none", "--input=all", "--label")
 SLURM_HOST = ("--host-from", "SLURMD_NODENAME")
 
 
@@ -114,11 +114,12 @@ TABLE = {
     ),
     "slurm": Row(
         Host(name="gpu1", address="gpu1"),
-        (*SLURM_STEP, "/usr/bin/python3", "-P", "-m", "ncdiag.x", *SLURM_HOST),
+        (*SLURM_STEP, *SLURM_FLEET, "/usr/bin/python3", "-P", "-m", "ncdiag.x", *SLURM_HOST),
         Host(name="gpu1", address="10.0.0.1"),
         (
             *SLURM_STEP,
             *("--container-image=/images/my torch.sqsh", "--gres=gpu:8", "--comment=two words"),
+            *SLURM_FLEET,
             *("sh", "-c", SOURCE, "./setup.sh"),
             *("/opt/my python/bin/python", "-P", "-m", "ncdiag.x", *SLURM_HOST),
         ),

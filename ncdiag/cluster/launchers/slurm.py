@@ -34,6 +34,8 @@ _EVERY_STEP: Final = (
     "--export=ALL",
     "--job-name=ncdiag",
 )
+# A worker is no MPI program, its input goes to all, and each says which one it is.
+_FLEET: Final = ("--mpi=none", "--input=all", "--label")
 # Tells what would have been said by a host that cannot be asked.
 _SAY = ("sh", "-c", 'printf "%s\\n" "$1" >&2; exit 1', "sh")
 
@@ -61,7 +63,7 @@ def step_arguments(hosts: Sequence[Host], ranks_per_host: int = 1) -> tuple[str,
 
 
 def site_arguments(options: LauncherOptions) -> tuple[str, ...]:
-    """What the operator has srun told, last: of two values it takes the latter."""
+    """What the operator has srun told, after our own wishes: of two values it takes the latter."""
     slurm = options.slurm
     image = (f"--container-image={slurm.container_image}",) if slurm.container_image else ()
     return (*image, *slurm.srun_arguments)
@@ -107,10 +109,8 @@ class SlurmLauncher:
                         "srun",
                         *_STEP,
                         *step_arguments(able),
-                        "--mpi=none",
-                        "--input=all",
-                        "--label",
                         *site_arguments(self.options),
+                        *_FLEET,
                         *job.command(self.options, "--host-from", "SLURMD_NODENAME"),
                     ),
                     hosts=tuple(host.name for host in able),

@@ -6,12 +6,13 @@ from ncdiag.cluster.launchers.base import Launcher
 from ncdiag.cluster.mpi.base import MakesStarter, MpiProgram, MpiStarter
 from ncdiag.cluster.mpi.hydra import HydraStarter
 from ncdiag.cluster.mpi.openmpi import OpenMpiStarter
+from ncdiag.cluster.mpi.slurm import SlurmStarter
 from ncdiag.model.errors import UsageError
 
 __all__ = ["STARTERS", "MpiProgram", "MpiStarter", "choose_starter"]
 
 STARTERS: Mapping[str, MakesStarter] = {
-    starter.name: starter for starter in (HydraStarter, OpenMpiStarter)
+    starter.name: starter for starter in (HydraStarter, OpenMpiStarter, SlurmStarter)
 }
 
 

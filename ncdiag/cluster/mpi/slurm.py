@@ -1,0 +1,52 @@
+"""Slurm as the process manager of an MPI job: one srun inside the allocation around us."""
+
+from collections.abc import Sequence
+
+from ncdiag.cluster.launchers.base import Launch, LauncherOptions
+from ncdiag.cluster.launchers.slurm import (
+    NOT_INSTALLED,
+    SlurmLauncher,
+    site_arguments,
+    step_arguments,
+)
+from ncdiag.cluster.mpi.base import MpiProgram
+from ncdiag.model.host import Host
+
+
+class SlurmStarter:
+    """How ranks find one another (PMI) is Slurm's MpiDefault, or ``--srun-arg=--mpi=pmix``."""
+
+    name = "slurm"
+    rank_variable = "SLURM_PROCID"
+
+    def __init__(self, options: LauncherOptions) -> None:
+        self.options = options
+
+    def unavailable(self) -> str | None:
+        """Srun has to be there, and an allocation: outside of one each srun would ask for its own.
+
+        Where Slurm has to be asked first, that is done before anything is started.
+        """
+        if SlurmLauncher(self.options).unavailable():
+            return NOT_INSTALLED
+        if SlurmLauncher.inside():
+            return None
+        return "not inside a Slurm allocation (salloc -N4 ncdiag ..., or --launcher slurm)"
+
+    def launch(self, hosts: Sequence[Host], program: MpiProgram) -> Launch:
+        """One step, which ends whole with the first rank that fails; raises UsageError."""
+        argv = (
+            *("srun", "--overlap", "--kill-on-bad-exit=1", "--wait=0", "--overcommit"),
+            *step_arguments(hosts, program.ranks_per_host),
+            *site_arguments(self.options),
+            "--input=0",
+            *program.argv,
+        )
+        return Launch(
+            argv=argv,
+            hosts=tuple(host.name for host in hosts),
+            stdin=program.stdin,
+            forward=program.forward,
+            # Not --export=NAME=VALUE, which a comma in a value would cut.
+            environment=dict(program.variables),
+        )
