@@ -45,9 +45,13 @@ class MpiChannel:
         self._open: list[MPI.Request] = []
 
     def send(self, chunk: Any) -> "_Pending":
-        """Begin to send."""
+        """Begin to send; it is complete once the peer has begun to receive it.
+
+        An ordinary send is complete with what MPI and TCP have buffered, which on a slow link is
+        more than it carries in the time of a pair.
+        """
         try:
-            request = MPI.COMM_WORLD.Isend([chunk, MPI.BYTE], self._peer, self._tag)
+            request = MPI.COMM_WORLD.Issend([chunk, MPI.BYTE], self._peer, self._tag)
         except MPI.Exception as error:
             raise PeerLostError(one_line(error)) from None
         return self._follow(request, None)
