@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from statistics import median
 
+from ncdiag.cluster.names import check_target
 from ncdiag.expect.traffic import Collective
 from ncdiag.measure.engines.base import Timing
 from ncdiag.measure.journal import IMPORTED, HostState, Line, Plan, RunEnd
@@ -343,6 +344,8 @@ def _hosts(
     """The hosts that were measured, those of the hosts file first and in its order, and notes."""
     if inside is not None:
         return [Host(name=name, address=name) for name in names], []
+    for name in names:
+        check_target(name)  # lists of hosts are made of these
     known = {host.name: host for host in hosts}
     listed = [host for host in hosts if host.name in set(names)]
     others = [name for name in names if name not in known]

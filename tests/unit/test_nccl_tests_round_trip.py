@@ -5,9 +5,7 @@ its blanks, or plain JSON.
 """
 
 import json
-import os
 import re
-import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -17,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nccl_tests_programs import NAMES, install
+from nccl_tests_runs import PLANTED, play
 
 from ncdiag.model.log import Benchmark, IterationTimes, TableRow
 from ncdiag.read.nccl_tests import read_report, recognises
@@ -26,34 +25,12 @@ VERSIONS = (
     "2.17.4", "2.17.6", "2.17.7", "2.18.2", "2.19.2", "2.19.6", "rccl-2024-09",
 )  # fmt: skip
 SIZES = ("-b", "8", "-e", "512M", "-f", "16", "-g", "2", "-n", "3")
-PLANTED = "hunter2-do-not-keep"
 FIGURES = ("min_us", "max_us", "avg_us", "p50_us", "p95_us", "p99_us", "stdev_us")
-FOREIGN = ("PMI", "OMPI", "SLURM", "FAKE_NCCL_TESTS", "NCCL", "RANK", "WORLD")
 
 
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return install(tmp_path_factory.mktemp("nccl-tests"))
-
-
-def play(programs: Path, name: str, *arguments: str, **settings_: str) -> bytes:
-    """What rank 0 of two prints."""
-    ended = subprocess.run(
-        [programs / name, *arguments],
-        env={
-            **{k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)},
-            "PMI_RANK": "0",
-            "PMI_SIZE": "2",
-            "FAKE_NCCL_TESTS_HOSTS": "oak1,oak2",
-            "DATABASE_PASSWORD": PLANTED,
-            **{f"FAKE_NCCL_TESTS_{k}": v for k, v in settings_.items()},
-        },
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.stdout, ended.stderr
-    return ended.stdout
 
 
 def exists(name: str, version: str) -> bool:

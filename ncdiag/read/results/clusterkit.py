@@ -39,7 +39,7 @@ def read(data: bytes, path: str) -> ForeignResults:
     """All directions of a matrix; raises :class:`UsageError` for one that cannot be judged."""
     results = ForeignResults(format=FORMAT, path=path, together=True, sums=True)
     if _TEXT.search(data):
-        names, matrix, latency = _from_text(lines_of(data), results)
+        names, matrix, latency = _from_text(lines_of(data, table=True), results)
     else:
         names, matrix, latency = _from_json(data, results)
     shown = visible(path)

@@ -133,7 +133,7 @@ def _from_text(data: bytes, results: ForeignResults) -> tuple[list[_Case], dict[
     cases: list[_Case] = []
     devices: dict[int, str] = {}
     columns = 0
-    for line in lines_of(data):
+    for line in lines_of(data, table=True):
         if found := _RUNNING.match(line):
             cases.append(_Case(found[1]))
             columns = 0

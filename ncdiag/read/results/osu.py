@@ -28,7 +28,7 @@ def recognises(head: bytes) -> bool:
 
 def read(data: bytes, path: str) -> ForeignResults:
     """The one direction that the file tells of, its ends unnamed; raises :class:`UsageError`."""
-    runs = _runs(lines_of(data))
+    runs = _runs(lines_of(data, table=True))
     told = [run for run in runs if run.figure is not None]
     if not told:
         raise UsageError(f"{visible(path)}: {_why_nothing(runs)}")

@@ -16,13 +16,20 @@ GB_GBIT = 8.0
 """Gbit in a gigabyte of 1e9 bytes."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
+_LAST_WORD = re.compile(r"(?<!\S)\S{1,40}\Z")
 _LONGEST = 1 << 20
 _MOST_GBIT_PER_S = 1e6
 
 
-def lines_of(data: bytes) -> list[str]:
-    """The lines of a text, without colours and carriage returns; over-long ones cut."""
+def lines_of(data: bytes, *, table: bool = False) -> list[str]:
+    """The lines of a text, without colours and carriage returns; over-long ones cut.
+
+    A figure at the very end of a ``table`` is left out: it may have lost its end, and half of
+    a figure is a slow link.
+    """
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    if table:
+        text = _LAST_WORD.sub("", text)
     return [_COLOUR.sub("", line[:_LONGEST]) for line in re.split(r"\r\n?|\n", text)]
 
 
