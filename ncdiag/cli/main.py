@@ -52,6 +52,7 @@ COMMANDS = {
     "expect": Lazy("ncdiag.cli.expect", "app"),
     "env": Lazy("ncdiag.cli.env", "app"),
     "history": Lazy("ncdiag.cli.history", "app"),
+    "manifests": Lazy("ncdiag.cli.manifests", "manifests"),
     "doctor": Lazy("ncdiag.cli.doctor", "doctor"),
 }
 

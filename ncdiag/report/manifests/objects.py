@@ -1,0 +1,150 @@
+"""The objects of each kind of manifest."""
+
+from typing import Final
+
+from ncdiag.report.manifests.pods import (
+    CONTAINER,
+    IDLE,
+    Manifest,
+    keep_results,
+    labels,
+    measured_pod,
+    metadata,
+    sweeping_pod,
+    told,
+)
+from ncdiag.report.manifests.wishes import Wishes
+
+# Pod 0 waits for the others and measures them, itself among them; all words come as arguments.
+_FIRST_SWEEPS: Final = (
+    'if [ "$JOB_COMPLETION_INDEX" != 0 ]; then exec sleep infinity; fi; selector=$1; shift; '
+    'kubectl wait pod --for=condition=Ready --selector="$selector" --timeout=10m && exec "$@"'
+)
+# Keys are made for the job, and pods get new addresses: there is nothing to compare a key with.
+_NEW_HOST_KEYS: Final = (
+    "--ssh-option=StrictHostKeyChecking=no",
+    "--ssh-option=UserKnownHostsFile=/dev/null",
+)
+_SSHD: Final = ("/usr/sbin/sshd", "-De")
+
+
+def daemonset(wishes: Wishes) -> list[Manifest]:
+    """Idle pods on every node, for ``--launcher kubernetes``."""
+    pod = measured_pod(wishes, IDLE)
+    pod["spec"]["restartPolicy"] = "Always"  # a DaemonSet knows no other
+    del pod["spec"]["affinity"]  # and puts one on each node by itself
+    spec = {"selector": {"matchLabels": labels(wishes, "worker")}, "template": pod}
+    return [_object("apps/v1", "DaemonSet", wishes, spec)]
+
+
+def job(wishes: Wishes) -> list[Manifest]:
+    """An indexed Job whose first pod measures all, by kubectl exec and the rights to do that."""
+    selector = ",".join(f"{key}={value}" for key, value in labels(wishes, "worker").items())
+    sweep = ("ncdiag", "sweep", "--launcher", "kubernetes", f"--selector={selector}")
+    command = ("sh", "-c", _FIRST_SWEEPS, "sh", selector, *sweep, f"--container={CONTAINER}")
+    pod = measured_pod(wishes, (*command, *told(wishes)))
+    pod["spec"] |= {"serviceAccountName": wishes.name, "subdomain": wishes.name}
+    keep_results(wishes, pod["spec"])
+    spec = {
+        "completionMode": "Indexed",
+        "completions": wishes.nodes,
+        "parallelism": wishes.nodes,
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": wishes.deadline_s,
+        # Kubernetes 1.31 and later; the others idle, and end with the first.
+        "successPolicy": {"rules": [{"succeededIndexes": "0"}]},
+        "template": pod,
+    }
+    return [*_rights(wishes), _service(wishes), _object("batch/v1", "Job", wishes, spec)]
+
+
+def mpijob(wishes: Wishes) -> list[Manifest]:
+    """An MPIJob of the MPI operator: its launcher runs the sweep by Open MPI over the workers."""
+    where = ("--launcher", "openmpi", "--nodes", "/etc/mpi/hostfile", *_NEW_HOST_KEYS)
+    spec = {
+        "slotsPerWorker": max(wishes.gpus_per_node, 1),
+        "launcherCreationPolicy": "WaitForWorkersReady",
+        "runPolicy": {
+            "cleanPodPolicy": "Running",
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": wishes.deadline_s,
+        },
+        "mpiReplicaSpecs": {
+            "Launcher": {"replicas": 1, "template": sweeping_pod(wishes, *where)},
+            "Worker": {"replicas": wishes.nodes, "template": measured_pod(wishes, _SSHD)},
+        },
+    }
+    return [_object("kubeflow.org/v2beta1", "MPIJob", wishes, spec)]
+
+
+def volcano(wishes: Wishes) -> list[Manifest]:
+    """A Job of Volcano, whose ssh plugin lets its driver into the workers, all started at once."""
+    where = ("--launcher", "ssh", "--nodes", "/etc/volcano/worker.host", *_NEW_HOST_KEYS)
+    end_all = [
+        {"event": "TaskCompleted", "action": "CompleteJob"},
+        {"event": "PodFailed", "action": "AbortJob"},
+    ]
+    spec = {
+        "schedulerName": "volcano",
+        "minAvailable": wishes.nodes + 1,
+        "maxRetry": 1,
+        "plugins": {"ssh": [], "svc": []},
+        "tasks": [
+            {
+                "name": "driver",
+                "replicas": 1,
+                "policies": end_all,
+                "template": sweeping_pod(wishes, *where),
+            },
+            {
+                "name": "worker",
+                "replicas": wishes.nodes,
+                "template": measured_pod(wishes, _SSHD),
+            },
+        ],
+    }
+    return [_object("batch.volcano.sh/v1alpha1", "Job", wishes, spec)]
+
+
+def _object(version: str, kind: str, wishes: Wishes, spec: Manifest) -> Manifest:
+    return {"apiVersion": version, "kind": kind, "metadata": metadata(wishes), "spec": spec}
+
+
+def _service(wishes: Wishes) -> Manifest:
+    spec = {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": labels(wishes, "worker"),
+    }
+    return _object("v1", "Service", wishes, spec)
+
+
+def _rights(wishes: Wishes) -> list[Manifest]:
+    """An account that may list pods and start programs in them, and nothing else."""
+    group = "rbac.authorization.k8s.io"
+    account: Manifest = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": metadata(wishes),
+    }
+    rules = [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["create", "get"]},
+    ]
+    role = {
+        "apiVersion": f"{group}/v1",
+        "kind": "Role",
+        "metadata": metadata(wishes),
+        "rules": rules,
+    }
+    subject = {"kind": "ServiceAccount", "name": wishes.name}
+    if wishes.namespace:
+        subject["namespace"] = wishes.namespace
+    binding = {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": metadata(wishes),
+        "subjects": [subject],
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": wishes.name},
+    }
+    return [account, role, binding]

@@ -1,0 +1,73 @@
+"""Manifests as YAML, with a word before them on how to use them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import yaml
+
+from ncdiag import __version__
+from ncdiag.report.manifests.objects import daemonset, job, mpijob, volcano
+from ncdiag.report.manifests.pods import Manifest
+from ncdiag.report.manifests.wishes import Wishes
+
+# Words of a command are not broken over lines.
+_WIDTH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of manifest; ``head`` says how it is used, a comment line each."""
+
+    objects: Callable[[Wishes], list[Manifest]]
+    head: tuple[str, ...]
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "job": Kind(
+        job,
+        (
+            "Kubernetes 1.31 or later. The image needs ncdiag with its extra torch, and kubectl.",
+            "Its first pod measures all: kubectl logs{namespace} job/{name}",
+        ),
+    ),
+    "mpijob": Kind(
+        mpijob,
+        (
+            "Kubeflow's MPI operator 0.5 or later. The image needs ncdiag with its extra torch,",
+            "Open MPI and sshd. Result: kubectl logs{namespace} -l ncdiag-role=driver,app={name}",
+        ),
+    ),
+    "volcano": Kind(
+        volcano,
+        (
+            "Volcano 1.8 or later. The image needs ncdiag with its extra torch, and sshd.",
+            "Result: kubectl logs{namespace} -l ncdiag-role=driver,app={name}",
+        ),
+    ),
+    "daemonset": Kind(
+        daemonset,
+        (
+            "Idle pods. The image needs ncdiag with its extra torch. Measure from outside:",
+            "ncdiag sweep{namespace_option} --selector app={name}",
+        ),
+    ),
+}
+
+
+def render(kind: str, wishes: Wishes) -> str:
+    """The manifest; one document for each object."""
+    chosen = KINDS[kind]
+    known = {
+        "name": wishes.name,
+        "namespace": f" -n {wishes.namespace}" if wishes.namespace else "",
+        "namespace_option": f" --namespace {wishes.namespace}" if wishes.namespace else "",
+    }
+    head = [f"# By ncdiag {__version__}, for kubectl apply -f -"]
+    head += [f"# {line.format(**known)}" for line in chosen.head]
+    return "\n".join(head) + "\n" + "".join(map(_document, chosen.objects(wishes)))
+
+
+def _document(manifest: Manifest) -> str:
+    text = yaml.safe_dump(manifest, sort_keys=False, width=_WIDTH, default_flow_style=False)
+    return f"---\n{text}"

@@ -1,0 +1,174 @@
+import shlex
+from typing import Any
+
+import pytest
+import yaml
+
+from ncdiag.cli import main
+from ncdiag.model.errors import UsageError
+from ncdiag.report.manifests import KINDS, Wishes, render
+
+FULL = Wishes(
+    image="registry.example:5000/team/ncdiag:1.2@sha256:" + "a" * 64,
+    name="check-7",
+    namespace="ai",
+    nodes=16,
+    rdma_resources=("rdma/hca_shared_devices_a", "nvidia.com/mlnxnics=8"),
+    node_selector=("gpu-pool=h100", "example.com/zone=a"),
+    shm_size="512Mi",
+    host_network=True,
+    results_claim="reports",
+    deadline_s=90,
+)
+SMALL = Wishes(image="ncdiag", gpus_per_node=0)
+# Their schemas are with the operators that bring them; what they hold pods in is Kubernetes's.
+FOREIGN = {"mpijob", "volcano"}
+
+
+def documents(kind: str, wishes: Wishes) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(render(kind, wishes)))
+
+
+def templates(kind: str, wishes: Wishes) -> list[dict[str, Any]]:
+    spec = documents(kind, wishes)[-1]["spec"]
+    if kind == "mpijob":
+        return [replica["template"] for replica in spec["mpiReplicaSpecs"].values()]
+    if kind == "volcano":
+        return [task["template"] for task in spec["tasks"]]
+    return [spec["template"]]
+
+
+def measured(kind: str, wishes: Wishes) -> dict[str, Any]:
+    [found] = [
+        template["spec"]
+        for template in templates(kind, wishes)
+        if template["metadata"]["labels"]["ncdiag-role"] == "worker"
+    ]
+    return dict(found)
+
+
+@pytest.mark.parametrize("wishes", [FULL, SMALL], ids=["full", "small"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_kubernetes_own_schemas_take_what_is_printed(kind: str, wishes: Wishes) -> None:
+    validate = pytest.importorskip(
+        "kubernetes_validate", reason="kubernetes-validate is not installed"
+    ).validate
+    version = "1.33"
+    if kind not in FOREIGN:
+        for document in documents(kind, wishes):
+            validate(document, version, strict=True)
+    for template in templates(kind, wishes):
+        pod = {"apiVersion": "v1", "kind": "Pod"} | template
+        validate(pod, version, strict=True)
+
+
+def test_those_schemas_can_refuse() -> None:
+    package = pytest.importorskip(
+        "kubernetes_validate", reason="kubernetes-validate is not installed"
+    )
+    [document] = documents("daemonset", SMALL)
+    document["spec"]["template"]["spec"]["containrs"] = []
+    with pytest.raises(package.ValidationError):
+        package.validate(document, "1.33", strict=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pod_has_what_nccl_needs_and_a_node_to_itself(kind: str) -> None:
+    pod = measured(kind, FULL)
+    [container] = pod["containers"]
+    limits = {
+        "nvidia.com/gpu": "8",
+        "rdma/hca_shared_devices_a": "1",
+        "nvidia.com/mlnxnics": "8",
+    }
+    assert container["resources"] == {"limits": limits, "requests": limits}
+    assert container["securityContext"]["capabilities"]["add"] == ["IPC_LOCK"]
+    assert {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "512Mi"}} in pod["volumes"]
+    assert {"name": "shm", "mountPath": "/dev/shm"} in container["volumeMounts"]  # noqa: S108 - of the pod
+    assert (pod["hostNetwork"], pod["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
+    assert pod["nodeSelector"] == {"gpu-pool": "h100", "example.com/zone": "a"}
+    if kind != "daemonset":
+        [term] = pod["affinity"]["podAntiAffinity"][
+            "requiredDuringSchedulingIgnoredDuringExecution"
+        ]
+        assert term["topologyKey"] == "kubernetes.io/hostname"
+        assert term["labelSelector"]["matchLabels"] == {"app": "check-7", "ncdiag-role": "worker"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_number_of_nodes_and_the_names_are_everywhere_the_same(kind: str) -> None:
+    spec = documents(kind, FULL)[-1]["spec"]
+    counted = {
+        "job": lambda: (spec["completions"], spec["parallelism"]),
+        "mpijob": lambda: (spec["mpiReplicaSpecs"]["Worker"]["replicas"], 16),
+        "volcano": lambda: (spec["tasks"][1]["replicas"], spec["minAvailable"] - 1),
+        "daemonset": lambda: (16, 16),
+    }[kind]()
+    assert counted == (16, 16)
+    for document in documents(kind, FULL):
+        assert (document["metadata"]["name"], document["metadata"]["namespace"]) == (
+            "check-7",
+            "ai",
+        )
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"daemonset"}))
+def test_the_sweep_that_a_manifest_starts_is_one_that_ncdiag_understands(kind: str) -> None:
+    [driver, *_] = templates(kind, FULL)
+    command = driver["spec"]["containers"][0]["command"]
+    words = command[command.index("sweep") :]
+    assert "--output /results/check-7 --force" in shlex.join(words)
+    assert main.run([*words, "--help"]) == 0
+
+
+def test_what_goes_to_the_sweep_arrives_as_it_was_typed(capfd: pytest.CaptureFixture[str]) -> None:
+    hard = ["--x=$(id); 'a' \"b\"", "- y: &z *z", "#no", "$$HOME", "{{x}}"]
+    assert main.run(["manifests", "mpijob", "--image", "ncdiag", "--", *hard]) == 0
+    [document] = yaml.safe_load_all(capfd.readouterr().out)
+    launcher = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
+    told = launcher["containers"][0]["command"][-len(hard) :]
+    # What Kubernetes makes of it: $$ is a dollar, and $(NAME) would be a variable.
+    assert [one.replace("$$", "$") for one in told] == hard
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"name": "Check"}, "--name: Kubernetes does not take 'Check'"),
+        ({"name": "a\nb: c"}, "--name"),
+        ({"name": "-a"}, "--name"),
+        ({"name": "a" * 41}, "--name: 41 characters"),
+        ({"namespace": "a.b"}, "--namespace"),
+        ({"namespace": ""}, "--namespace"),
+        ({"image": "a b"}, "--image"),
+        ({"image": "a:"}, "--image"),
+        ({"image": "$(x)"}, "--image"),
+        ({"image": ""}, "--image"),
+        ({"image": "a\n"}, "--image"),
+        ({"rdma_resources": ("hca",)}, "--rdma-resource: not a resource"),
+        ({"rdma_resources": ("rdma/hca=0",)}, "--rdma-resource: not a resource"),
+        ({"rdma_resources": ("rdma/h ca",)}, "--rdma-resource"),
+        ({"node_selector": ("pool",)}, "--node-selector: not a label"),
+        ({"node_selector": ("po ol=x",)}, "--node-selector"),
+        ({"node_selector": ("pool=x y",)}, "--node-selector"),
+        ({"shm_size": "16GB"}, "--shm-size"),
+        ({"results_claim": "../x"}, "--results-claim"),
+        ({"sweep_arguments": ("a\0b",)}, "not an argument of sweep"),
+    ],
+)
+def test_what_kubernetes_would_refuse_is_refused_here(
+    options: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        Wishes(**{"image": "ncdiag"} | options)
+    assert complaint in str(raised.value)
+
+
+@pytest.mark.parametrize("image", ["a", "nvcr.io/nvidia/pytorch:25.01-py3", "localhost:5000/a_b/c"])
+def test_images_are_named_as_one_is_used_to(image: str) -> None:
+    assert Wishes(image=image).image == image
+
+
+def test_a_daemonset_takes_nothing_for_a_sweep(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["manifests", "daemonset", "--image", "a", "--", "--engine", "x"]) == 2
+    assert "a daemonset only idles" in capfd.readouterr().err
