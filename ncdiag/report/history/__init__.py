@@ -1,0 +1,1 @@
+"""Recorded runs over time: as text, JSON, CSV and a picture."""
