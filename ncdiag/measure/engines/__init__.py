@@ -75,6 +75,10 @@ def _mpi_variables() -> frozenset[str]:
     return OWN_VARIABLES
 
 
+def _describe_mpi(_: EngineSettings) -> Mapping[str, str]:
+    return {"mpi": "one job of all hosts for each rail, each rank held to the NIC it measures"}
+
+
 def _open_perftest(hosts: Sequence[Host], launcher: Launcher, options: EngineOptions) -> Engine:
     from ncdiag.measure.engines.perftest.engine import PerftestEngine
 
@@ -118,7 +122,7 @@ def _describe_nccl_tests(settings: EngineSettings) -> Mapping[str, str]:
 
 
 ENGINES: Mapping[str, EngineEntry] = {
-    "mpi": EngineEntry(_open_mpi, _mpi_unavailable, _mpi_variables),
+    "mpi": EngineEntry(_open_mpi, _mpi_unavailable, _mpi_variables, _describe_mpi),
     "nccl-tests": EngineEntry(
         _open_nccl_tests, _nccl_tests_unavailable, _nccl_tests_variables, _describe_nccl_tests
     ),

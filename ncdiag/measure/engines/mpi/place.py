@@ -21,6 +21,7 @@ OWN_VARIABLES: Final = frozenset(
         "FI_PROVIDER",
         "FI_TCP_IFACE",
         "FI_VERBS_DEVICE_NAME",
+        "MPIR_CVAR_CH4_NETMOD",
         "MPIR_CVAR_NOLOCAL",
         "OMPI_MCA_btl",
         "OMPI_MCA_btl_tcp_if_include",
@@ -31,6 +32,8 @@ OWN_VARIABLES: Final = frozenset(
 )
 # Devices as the argument names them: eth0, mlx5_0:1, and the GPU beside it after an @.
 _PLACE = re.compile(r"(?P<device>[\w.\-]+)(?P<port>:\d+)?(?:@(?P<gpu>\d+))?", re.ASCII)
+# UCX reaches nobody by it, where libfabric does: this machine's loopback addresses as hosts.
+_LOOPBACK = "lo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,8 @@ def variables_of(place: Place) -> Mapping[str, str]:
             "FI_PROVIDER": "verbs;ofi_rxm",
             "FI_VERBS_DEVICE_NAME": place.interface,
         }
+    if place.device == _LOOPBACK:
+        found["MPIR_CVAR_CH4_NETMOD"] = "ofi"
     return found | {
         "UCX_TLS": "tcp,self",
         "OMPI_MCA_pml": "ob1",

@@ -37,6 +37,8 @@ def main(rank_variable: str, places: Sequence[str]) -> None:
     replies = _take_stdout()
     _die_with_launcher()
     lease = Lease(START_S + LEASE_S)
+    if rank_variable not in os.environ:
+        sys.exit(f"{rank_variable} is not set: MPI was started by another program than was meant")
     rank = int(os.environ[rank_variable])
     place = find_place(rank, places)
     os.environ.update(variables_of(place))
