@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,7 +132,6 @@ def test_log_lines_of_nccl_stay_out_of_the_table(
         ({"HANG": "1"}, "h1: timed out: nothing came of it"),
         ({"HANG": "1!"}, "h1: timed out: killed after"),
         ({"DIE": "1"}, "h1: it was killed by signal 9"),
-        ({"TRAFFIC": "none"}, "did not cross lo of h1: its counters show"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -149,6 +149,37 @@ def test_a_launcher_that_fails_is_told(bench: Bench, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("ncdiag.cluster.mpi.hydra._variables", lambda _program: ["-no-such-option"])
     error = why(bench, monkeypatch)
     assert error == "not started: mpiexec: unknown option -no-such-option"
+    assert bench.engine.unreachable == {}, "both hosts answer by themselves"
+
+
+def test_a_host_that_was_lost_is_left_out_from_then_on(
+    programs: Path, environment: pytest.MonkeyPatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del environment
+    engine = engine_for(programs)
+    try:
+        bench = Bench(engine)
+        launches = engine._launcher.launches
+        gone = (
+            "sh",
+            "-c",
+            "echo 'ssh: connect to host h2 port 22: No route to host' >&2; exit 255",
+        )
+        monkeypatch.setattr(
+            engine._launcher,
+            "launches",
+            lambda hosts, job: [
+                replace(one, argv=gone) if one.hosts == ("h2",) else one
+                for one in launches(hosts, job)
+            ],
+        )
+        monkeypatch.setattr(
+            "ncdiag.cluster.mpi.hydra._variables", lambda _program: ["-no-such-option"]
+        )
+        assert all(one.error for one in bench.measure())
+    finally:
+        engine.close()
+    assert engine.unreachable == {"h2": "lost: no route: it is down, or its link is"}
 
 
 @pytest.mark.parametrize("version", ["2.11.0", "2.16.7", "2.17.3", "2.18.2", "rccl-2024-09"])

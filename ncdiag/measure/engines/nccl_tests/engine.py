@@ -1,13 +1,14 @@
 """The driver's side of the nccl-tests engine: one launch over two hosts for each pair."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, as_completed
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 
+from ncdiag.cluster.fleet import reasons
 from ncdiag.cluster.launchers import Launch, Launcher, RemoteJob
 from ncdiag.cluster.mpi import MpiProgram, MpiStarter, choose_starter
 from ncdiag.cluster.processes import Ended, Pool
@@ -17,7 +18,7 @@ from ncdiag.measure.engines.base import Endpoint, EngineOptions, PairOrder
 from ncdiag.measure.engines.nccl_tests import look
 from ncdiag.measure.engines.nccl_tests.placement import rate_gbit_per_s, variables_for
 from ncdiag.measure.engines.nccl_tests.programs import program_of
-from ncdiag.measure.engines.nccl_tests.results import measurements
+from ncdiag.measure.engines.nccl_tests.results import measurements, silent_hosts
 from ncdiag.measure.engines.nccl_tests.shape import Shape, arguments, shape_for
 from ncdiag.measure.engines.probe import PROBE_S, probe
 from ncdiag.model.host import Host, HostFacts, Nic
@@ -33,6 +34,8 @@ SLOWEST = 20
 # command that starts all.
 _OWN_S = 5.0
 _ANSWER_S = 5.0
+# A host that said nothing in a pair is asked once more whether it is there.
+_AGAIN_S = 30.0
 
 
 class NcclTestsEngine:
@@ -98,13 +101,17 @@ class NcclTestsEngine:
             limit_s = self._deadline_s + _OWN_S + _ANSWER_S
             future = self._pool.submit(self._launch(order, shape), timeout_s=limit_s)
             running[future] = (order, shape)
+        doubtful: set[str] = set()
         for future in as_completed(running):
             order, shape = running[future]
             try:
                 ended = future.result()
             except CancelledError:
                 continue
+            doubtful |= silent_hosts(order, ended)
             yield from measurements(order, ended, shape, self._test, self.name)
+        if doubtful:
+            self._look_again(doubtful)
 
     def close(self) -> None:
         """Kill what still runs."""
@@ -117,10 +124,30 @@ class NcclTestsEngine:
 
     def _look(self, hosts: Sequence[Host]) -> None:
         """Find the program on each host; those without are noted as unusable."""
+        found, silent = self._ask(hosts, PROBE_S)
+        self._unusable.update(silent)
+        for name, answer in found.items():
+            if answer.error:
+                self._unusable[name] = visible(answer.error)
+            else:
+                self._paths[name] = answer.path
+        known = [frozenset(found[name].options) for name in self._paths if name in found]
+        self._letters = frozenset.intersection(*known) if known else frozenset()
+
+    def _look_again(self, names: Iterable[str]) -> None:
+        """Note which hosts of failed pairs are lost, so that nobody waits for them again."""
+        _, silent = self._ask([self._hosts[name] for name in names], _AGAIN_S)
+        self._unusable.update({name: f"lost: {why}" for name, why in silent.items()})
+
+    def _ask(
+        self, hosts: Sequence[Host], timeout_s: float
+    ) -> tuple[dict[str, look.Found], dict[str, str]]:
+        """What hosts say of their program, and why others say nothing."""
         settings = self._options.settings
         question = look.LookFor(program_of(self._test), settings.nccl_tests_dir)
         job = RemoteJob(module=look.MODULE, stdin=msgspec.json.encode(question) + b"\n")
         found: dict[str, look.Found] = {}
+        silent: dict[str, str] = {}
 
         def hear(line: bytes) -> None:
             if (answer := look.decode_found(line)) and answer.host in self._hosts:
@@ -128,17 +155,12 @@ class NcclTestsEngine:
 
         with Pool(self._launcher.starts_at_a_time) as pool:
             launches = self._launcher.launches(hosts, job) if hosts else []
-            running = [pool.submit(one, timeout_s=PROBE_S, on_line=hear) for one in launches]
-            ended = [future.result() for future in running]
-        for host in hosts:
-            answer = found.get(host.name)
-            if answer is None or answer.error:
-                why = answer.error if answer else _silence(host, ended)
-                self._unusable[host.name] = visible(why or "")
-            else:
-                self._paths[host.name] = answer.path
-        known = [frozenset(found[name].options) for name in self._paths]
-        self._letters = frozenset.intersection(*known) if known else frozenset()
+            running = [pool.submit(one, timeout_s=timeout_s, on_line=hear) for one in launches]
+            for future in running:
+                ended = future.result()
+                why = _silence(ended, timeout_s)
+                silent |= {name: why for name in ended.launch.hosts if name not in found}
+        return found, silent
 
     def _shape(self, order: PairOrder) -> Shape:
         ends = {end.host: end.nic for end in (order.first, order.second)}
@@ -185,9 +207,10 @@ def _with_nics(report: SelfReport, host: Host) -> HostFacts:
     return facts
 
 
-def _silence(host: Host, ended: Sequence[Ended]) -> str:
+def _silence(ended: Ended, timeout_s: float) -> str:
     """Why a host did not say what program it has."""
-    for one in ended:
-        if host.name in one.launch.hosts and one.timed_out:
-            return f"timed out: its nccl-tests did not say what they know within {PROBE_S:g} s"
-    return "it did not say whether nccl-tests are there"
+    if ended.timed_out:
+        return f"timed out: it did not answer within {timeout_s:g} s"
+    if ended.code is None:
+        return visible(f"cannot start {ended.error}")
+    return reasons.why_not_started(ended.code, ended.said)

@@ -64,7 +64,7 @@ def hear(stdout: bytes) -> tuple[Heard, Heard]:
             case "out":
                 rank.printed.append(text)
             case "end":
-                rank.report = _report(text)
+                rank.report = _report(text) or rank.report
             case _:
                 rank.complained.append(text)
     return ranks
@@ -75,6 +75,12 @@ def _report(text: str) -> RankReport | None:
         return msgspec.json.decode(text, type=RankReport)
     except msgspec.MsgspecError:
         return None
+
+
+def silent_hosts(order: PairOrder, ended: Ended) -> set[str]:
+    """The hosts of a pair whose rank did not come to its end, or was never started."""
+    ends = zip((order.first, order.second), hear(ended.stdout), strict=True)
+    return {end.host for end, rank in ends if rank.report is None}
 
 
 def measurements(
