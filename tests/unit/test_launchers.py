@@ -1,4 +1,5 @@
 import contextlib
+import json
 import os
 import re
 import shlex
@@ -6,14 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from ncdiag.cluster.launchers import (
     LAUNCHERS,
+    KubernetesOptions,
     Launch,
     LauncherOptions,
     RemoteJob,
@@ -28,8 +30,13 @@ from ncdiag.model.host import Host
 
 JOB = RemoteJob(module="ncdiag.x", stdin=b"secret\n", forward=("LANG", "NCDIAG_X"))
 SMALL_JOB = RemoteJob(module="ncdiag.x")
-SMALL = LauncherOptions(python="/usr/bin/python3")
+POD = KubernetesOptions(selector="app=ncdiag")
+SMALL = LauncherOptions(python="/usr/bin/python3", kubernetes=POD)
 LARGE = LauncherOptions(
+    kubernetes=KubernetesOptions(
+        selector="app=ncdiag", namespace="ai", context="prod", container="main"
+    ),
+    driver_address="10.0.0.9",
     python="/opt/my python/bin/python",
     remote_setup="setup.sh",
     ssh_options=("-F /etc/my ssh/config", "-oProxyJump=gate", "-4", "Ciphers=aes256-ctr"),
@@ -47,6 +54,31 @@ SSH_DEFAULTS = (
     *("-o", "ClearAllForwardings=yes", "-o", "ControlMaster=no"),
 )
 
+KUBECTL = Path(__file__).parents[1] / "data" / "kubectl" / "kubectl"
+SMALL_WORKER = ("/usr/bin/python3", "-P", "-m", "ncdiag.x", "--host", "gpu1")
+FULL_WORKER = (
+    *("sh", "-c", SOURCE, "./setup.sh"),
+    *("/opt/my python/bin/python", "-P", "-m", "ncdiag.x", "--host", "gpu1"),
+)
+REMOTE_SHELL = "-P -m ncdiag.cluster.mpi.remote_shell"
+HYDRA = {
+    "HYDRA_HOSTNAME_PROPAGATION": "0",
+    "HYDRA_LAUNCHER_EXTRA_ARGS": REMOTE_SHELL,
+    "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": REMOTE_SHELL,
+}
+OPEN_MPI = {
+    "OMPI_MCA_plm": "rsh",
+    "PRTE_MCA_plm": "ssh",
+    "OMPI_MCA_plm_rsh_agent": f"{sys.executable} {REMOTE_SHELL}",
+    "PRTE_MCA_plm_ssh_agent": f"{sys.executable} {REMOTE_SHELL}",
+    "OMPI_MCA_plm_rsh_no_tree_spawn": "1",
+    "PRTE_MCA_plm_ssh_no_tree_spawn": "1",
+}
+PLAIN_WAY = {"NCDIAG_REMOTE_SHELL": '{"options":[],"hosts":{"gpu1":null}}'}
+FULL_WAY = {
+    "NCDIAG_REMOTE_SHELL": '{"options":["-F /etc/my ssh/config","-oProxyJump=gate","-4",'
+    '"Ciphers=aes256-ctr"],"hosts":{"gpu1":["10.0.0.1","ops",2222]}}'
+}
 SLURM_STEP = (
     *("srun", "--overlap", "--no-kill", "--kill-on-bad-exit=0", "--wait=0"),
     *("--nodes=1", "--ntasks=1", "--ntasks-per-node=1", "--distribution=arbitrary"),
@@ -59,6 +91,29 @@ SLURM_HOST = ("--host-from", "SLURMD_NODENAME")
 @pytest.fixture(autouse=True)
 def _outside_of_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def programs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on PATH with an mpiexec of Hydra, an mpirun of Open MPI, and a kubectl."""
+    folder = tmp_path_factory.mktemp("bin")
+    for name, says in (("mpiexec.hydra", "HYDRA build details:"), ("mpirun", "(Open MPI) 5.0.8")):
+        (folder / name).write_text(f"#!/bin/sh\necho 'mpirun {says}'\n")
+        (folder / name).chmod(0o755)
+    (folder / "kubectl").symlink_to(KUBECTL)
+    pod = {
+        "metadata": {"name": "ncdiag-x7", "labels": {"app": "ncdiag"}},
+        "spec": {"nodeName": "gpu1"},
+        "status": {"podIP": "10.0.0.1", "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+    elsewhere = {"metadata": pod["metadata"] | {"namespace": "ai"}}
+    (folder / "pods.json").write_text(json.dumps({"items": [pod, pod | elsewhere]}))
+    monkeypatch.setenv("KUBECTL_PODS", f"{folder}/pods.json")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("LANG", "C")
+    monkeypatch.delenv("NCDIAG_X", raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    return folder
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -84,6 +139,8 @@ class Row:
     full_host: Host
     full_argv: tuple[str, ...]
     label: str | None = None
+    plain_environment: Mapping[str, str] = field(default_factory=dict)
+    full_environment: Mapping[str, str] = field(default_factory=dict)
 
 
 TABLE = {
@@ -125,22 +182,70 @@ TABLE = {
         ),
         label=r"^\s*(?P<index>\d+): ",
     ),
+    "hydra": Row(
+        Host(name="gpu1", address="gpu1"),
+        (
+            *("{bin}/mpiexec.hydra", "-launcher", "rsh", "-launcher-exec", sys.executable),
+            *("-hosts", "gpu1", "-ppn", "1", "-n", "1", "-genvnone", *SMALL_WORKER),
+        ),
+        Host(name="gpu1", address="10.0.0.1", user="ops", port=2222),
+        (
+            *("{bin}/mpiexec.hydra", "-launcher", "rsh", "-launcher-exec", sys.executable),
+            *("-localhost", "10.0.0.9", "-hosts", "gpu1", "-ppn", "1", "-n", "1"),
+            *("-genvlist", "LANG,NCDIAG_X", *FULL_WORKER),
+        ),
+        plain_environment=HYDRA | PLAIN_WAY,
+        full_environment=HYDRA | FULL_WAY,
+    ),
+    "openmpi": Row(
+        Host(name="gpu1", address="gpu1"),
+        (
+            *("{bin}/mpirun", "--host", "gpu1:1", "--map-by", "ppr:1:node:OVERSUBSCRIBE"),
+            *("--bind-to", "none", "-n", "1", *SMALL_WORKER),
+        ),
+        Host(name="gpu1", address="10.0.0.1", user="ops", port=2222),
+        (
+            *("{bin}/mpirun", "--host", "gpu1:1", "--map-by", "ppr:1:node:OVERSUBSCRIBE"),
+            *("--bind-to", "none", "-n", "1", "-x", "LANG", "-x", "NCDIAG_X", *FULL_WORKER),
+        ),
+        plain_environment=OPEN_MPI | PLAIN_WAY,
+        full_environment=OPEN_MPI | FULL_WAY,
+    ),
+    "kubernetes": Row(
+        Host(name="gpu1", address="gpu1"),
+        ("kubectl", "exec", "--stdin", "ncdiag-x7", "--", *SMALL_WORKER),
+        Host(name="gpu1", address="10.0.0.1"),
+        (
+            *("kubectl", "exec", "--context=prod", "--namespace=ai", "--stdin"),
+            *("--container=main", "ncdiag-x7", "--", "env", "LANG=C", *FULL_WORKER),
+        ),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", LAUNCHERS)
-def test_each_launcher_returns_the_commands_of_its_row(name: str) -> None:
+def test_each_launcher_returns_the_commands_of_its_row(name: str, programs: Path) -> None:
     row = TABLE[name]
+
+    def here(argv: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(word.replace("{bin}", str(programs)) for word in argv)
+
     assert LAUNCHERS[name](SMALL).launches([row.plain_host], SMALL_JOB) == [
-        Launch(argv=row.plain_argv, hosts=(row.plain_host.name,), label=row.label)
+        Launch(
+            argv=here(row.plain_argv),
+            hosts=(row.plain_host.name,),
+            label=row.label,
+            environment=row.plain_environment,
+        )
     ]
     assert LAUNCHERS[name](LARGE).launches([row.full_host], JOB) == [
         Launch(
-            argv=row.full_argv,
+            argv=here(row.full_argv),
             hosts=(row.full_host.name,),
             stdin=b"secret\n",
             forward=("LANG", "NCDIAG_X"),
             label=row.label,
+            environment=row.full_environment,
         )
     ]
 
