@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ncdiag.cli import console, options
-from ncdiag.cli.expect import Operation
+from ncdiag.expect.traffic import Collective
 
 _IMPORTING = "What the results are of"
 
@@ -29,9 +29,10 @@ HostsOption = Annotated[
     ),
 ]
 CollectiveOption = Annotated[
-    Operation | None,
+    Collective | None,
     typer.Option(
         "--collective",
+        metavar="NAME",
         rich_help_panel=_IMPORTING,
         help="What was measured, where a file does not tell.",
     ),

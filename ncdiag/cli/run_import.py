@@ -27,12 +27,10 @@ from ncdiag.measure.imported import (
     LAUNCHER,
     Setting,
     bench_runs,
-    name_ends,
     split_runs,
     sweep_lines,
-    with_names_of,
-    with_unnamed_ends,
 )
+from ncdiag.measure.imported_names import name_ends, with_names_of, with_unnamed_ends
 from ncdiag.measure.journal import Journal, Line
 from ncdiag.measure.record import SweepRecord
 from ncdiag.model.bench import (
@@ -94,31 +92,44 @@ class Found:
 def read_all(paths: Sequence[str], hosts: str | None, messages: Console) -> Found:
     """Read every file; raises :class:`UsageError` where one cannot be used.
 
-    In a directory, files that are no results are passed over.
+    In a directory, files that are no results, or none that can be judged, are passed over.
     """
     known = () if hosts is None else read_hosts(hosts)
     results: list[ForeignResults] = []
     newest, digest, passed = 0.0, hashlib.sha256(), 0
+    complaints: list[str] = []
     for names, path, listed in _files(paths):
         data, written = _content(path, whole=not listed)
         if data is None:
             passed += 1
             continue
-        found = with_unnamed_ends(read_results(data, path))
+        try:
+            found = with_unnamed_ends(read_results(data, path))
+        except UsageError as error:
+            if not listed:
+                raise
+            complaints.append(f"{error}")
+            continue
         if names:
             found = name_ends(found, names)
         results.append(with_names_of(found, known) if known else found)
         newest = max(newest, written)
         digest.update(hashlib.sha256(data).digest())
     if not results:
-        known_names = ", ".join(one.name for one in FORMATS)
-        raise UsageError(
-            f"{visible(', '.join(paths))[:300]}: no results in it; known are {known_names}"
-        )
+        raise UsageError(complaints[0] if complaints else _nothing(paths))
+    for complaint in complaints[:_MAX_NOTES]:
+        messages.print(f"passed over: {complaint}", soft_wrap=True)
+    if len(complaints) > _MAX_NOTES:
+        messages.print(f"passed over: {len(complaints) - _MAX_NOTES} more", soft_wrap=True)
     if passed:
         messages.print(f"passed over, no results: {format_count(passed, 'file')}", soft_wrap=True)
     when = datetime.fromtimestamp(newest, UTC)
     return Found(_once(results), known, f"{when:%Y-%m-%dT%H:%M:%SZ}", digest.hexdigest())
+
+
+def _nothing(paths: Sequence[str]) -> str:
+    known = ", ".join(one.name for one in FORMATS)
+    return f"{visible(', '.join(paths))[:300]}: no results in it; known are {known}"
 
 
 def _files(paths: Sequence[str]) -> Iterator[tuple[list[str], str, bool]]:

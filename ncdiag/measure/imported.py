@@ -10,6 +10,7 @@ from statistics import median
 from ncdiag.cluster.names import check_target
 from ncdiag.expect.traffic import Collective
 from ncdiag.measure.engines.base import Timing
+from ncdiag.measure.imported_names import hosts_of
 from ncdiag.measure.journal import IMPORTED, HostState, Line, Plan, RunEnd
 from ncdiag.measure.plausible import MAX_RAILS
 from ncdiag.measure.record import SweepRecord
@@ -105,11 +106,6 @@ def _best(run: Benchmark) -> tuple[float | None, int | None]:
     return max(rates, default=(None, None))
 
 
-def hosts_of(run: Benchmark) -> tuple[str, ...]:
-    """The hosts of a run in the order of their first ranks."""
-    return tuple(dict.fromkeys(rank.host for rank in run.ranks if rank.host))
-
-
 def _ranks(run: Benchmark) -> int:
     return run.expected_ranks or len(run.ranks)
 
@@ -156,99 +152,6 @@ def _why_cut(run: Benchmark) -> str | None:
     return None if run.complete else "its output ends too early"
 
 
-def name_ends(results: ForeignResults, names: Sequence[str]) -> ForeignResults:
-    """``results`` with ``names`` for what it leaves unnamed, or for the host it is inside of.
-
-    Raises :class:`UsageError` for another number of names than it takes.
-    """
-    path = visible(results.path)
-    if results.inside is not None:
-        if len(names) != 1:
-            raise UsageError(f"{path}: it is about one host; name one: HOST={path}")
-        return replace(results, inside=names[0])
-    if not results.unnamed:
-        raise UsageError(f"{path}: it names its hosts itself; give the path alone")
-    if len(names) != len(results.unnamed):
-        raise UsageError(
-            f"{path}: {len(names)} hosts are named, it takes {len(results.unnamed)}, "
-            "in the order of their ranks"
-        )
-    if len(set(names)) < len(names):
-        raise UsageError(f"{path}: a host is named twice")
-    return _renamed(results, dict(zip(results.unnamed, names, strict=True)))
-
-
-def _renamed(results: ForeignResults, names: dict[str, str]) -> ForeignResults:
-    def named(name: str) -> str:
-        return names.get(name, name)
-
-    for run in results.benchmarks:
-        run.ranks = [rank._replace(host=named(rank.host)) for rank in run.ranks]
-    return replace(
-        results,
-        endpoints=[named(end) for end in results.endpoints],
-        unnamed=[end for end in results.unnamed if end not in names],
-        pairs=[
-            replace(pair, source=named(pair.source), target=named(pair.target))
-            for pair in results.pairs
-        ],
-    )
-
-
-def with_unnamed_ends(results: ForeignResults) -> ForeignResults:
-    """``results`` with those ends marked that perftest calls after the file, for want of a name."""
-    if results.format != "perftest":
-        return results
-    file = PurePath(results.path).name or results.format
-    ends = [
-        end
-        for end in results.endpoints
-        if end.startswith(file) and end.endswith((".own", ".other"))
-    ]
-    return replace(results, unnamed=ends)
-
-
-def with_names_of(results: ForeignResults, hosts: Sequence[Host]) -> ForeignResults:
-    """``results`` with the hosts file's names for what it calls by address or by longer names.
-
-    Ends without a name take those that stand in the file's name, if there are as many.
-    """
-    known: dict[str, str] = {}
-    short: Counter[str] = Counter(host.name.partition(".")[0] for host in hosts)
-    for host in hosts:
-        known |= {host.address: host.name, host.name: host.name}
-        first = host.name.partition(".")[0]
-        if short[first] == 1:
-            known.setdefault(first, host.name)
-    told = {*results.endpoints, *(name for run in results.benchmarks for name in hosts_of(run))}
-    names = {
-        name: known.get(name) or known.get(name.partition(".")[0], name)
-        for name in told - set(results.unnamed)
-    }
-    found = _renamed(results, names)
-    if found.unnamed:
-        here = _in_file_name(found.path, hosts)
-        if len(here) == len(found.unnamed):
-            return name_ends(found, here)
-    return found
-
-
-def _in_file_name(path: str, hosts: Sequence[Host]) -> list[str]:
-    """Hosts whose names stand in a file's name, in order; longer names before those in them."""
-    name = PurePath(path).name
-    places: dict[int, str] = {}
-    for host in sorted(hosts, key=lambda one: -len(one.name)):
-        at = name.find(host.name)
-        while at >= 0:
-            end = at + len(host.name)
-            whole = not name[at - 1 : at].isalnum() and not name[end : end + 1].isalnum()
-            if whole and not any(at <= other < end for other in places):
-                places[at] = host.name
-                name = name[:at] + " " * len(host.name) + name[end:]
-            at = name.find(host.name, at + 1)
-    return [places[at] for at in sorted(places)]
-
-
 def sweep_lines(
     results: Sequence[ForeignResults], hosts: Sequence[Host], setting: Setting
 ) -> list[Line]:
@@ -292,7 +195,7 @@ def sweep_lines(
     if together:
         quiet = [_measured(pair, Purpose.QUIET, plan.engine) for pair in pairs]
         suspected = SweepRecord.of([plan, *states, *quiet, end]).report().diagnosis.culprits
-        plan = replace(plan, notes=(*plan.notes, *map(_suspicion, suspected[:_SHOWN])))
+        plan = replace(plan, notes=(*map(_suspicion, suspected[:_SHOWN]), *plan.notes))
     purpose = Purpose.ROUND if together else Purpose.QUIET
     return [plan, *states, *(_measured(pair, purpose, plan.engine) for pair in pairs), end]
 

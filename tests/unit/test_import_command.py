@@ -19,7 +19,19 @@ SWEEP_FILES = {
     "report.json", "links.csv", "summary.txt", "report.html", "heatmap.png", "hosts.good.txt",
     "hosts.isolate.txt", "journal.jsonl", "metrics.prom",
 }  # fmt: skip
+REALLY_DRAWN = {
+    "test_what_ran_beside_others_names_suspects_and_accuses_nobody[mpigraph.txt]",
+    "test_rccl_ends_in_a_benchmark[rccl.json]",
+}
 BENCH_FILES = {"summary.txt", "bench.json", "bench.csv", "bench.html", "bench.png"}
+
+
+@pytest.fixture(autouse=True)
+def pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures take most of the time; those of one matrix and one benchmark are really drawn."""
+    if request.node.name not in REALLY_DRAWN:
+        monkeypatch.setattr("ncdiag.report.heatmap.render", lambda _: b"")
+        monkeypatch.setattr("ncdiag.report.bench.picture.render", lambda _: b"")
 
 
 def run(*arguments: str | Path) -> int:
@@ -276,6 +288,23 @@ def test_healthy_pairs_of_a_file_that_was_cut_are_undecided(tmp_path: Path) -> N
     assert run(path, "--output", tmp_path / "cut") == 3
     path.write_text(text + "END mpiGraph\n")
     assert run(path, "--output", tmp_path / "whole") == 0
+
+
+def test_a_directory_of_a_tool_may_hold_what_is_not_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "20260203_101112"
+    folder.mkdir()
+    for kind in ("txt", "json"):
+        shutil.copy(DATA / f"clusterkit_bandwidth.{kind}", folder / f"bandwidth.{kind}")
+    (folder / "latency.txt").write_text(
+        "Latency (usec)\n    Rank:  0  1\n  0 (fir1):  0.0 1.7\n  1 (fir2):  1.7 0.0\n"
+    )
+    assert run(folder, "--output", tmp_path / "out") == 3
+    assert "passed over: " in capsys.readouterr().err
+    report = sweep_of(tmp_path / "out")
+    # Text and JSON are one measurement.
+    assert {link["tests"] for link in report["links"]} == {1}  # type: ignore[attr-defined]
 
 
 def complaint(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
