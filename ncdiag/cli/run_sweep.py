@@ -16,7 +16,6 @@ from ncdiag.cli import interrupts
 from ncdiag.cli.sweep_profile import check_unchanged
 from ncdiag.cluster.fabric import place_hosts
 from ncdiag.cluster.fleet import FleetOptions
-from ncdiag.cluster.fleet.protocol import WORKER_MODULE
 from ncdiag.cluster.inventory import check_hosts, read_hosts
 from ncdiag.cluster.launchers import (
     AUTO,
@@ -200,7 +199,8 @@ def show_plan(record: SweepRecord, way: Way, console: Console) -> None:
     measured = f"{format_count(rounds, 'round')}, {format_count(pairs, 'pair')}"
     console.print(f"measured  {measured}, {plan.mode}, engine {plan.engine}")
     console.print(f"expected  {format_duration(seconds)}, and the start, and suspects again")
-    commands = launcher.launches(plan.hosts, RemoteJob(module=WORKER_MODULE))
+    engine = ENGINES[plan.engine]
+    commands = launcher.launches(plan.hosts, RemoteJob(module=engine.first_module))
     why = f" ({found})" if (found := way.why(plan.hosts)) else ""
     started = format_count(len(commands), "command")
     console.print(f"starts    {started} by the launcher {launcher.name}{why}:", soft_wrap=True)
@@ -208,6 +208,8 @@ def show_plan(record: SweepRecord, way: Way, console: Console) -> None:
         console.print(f"  {shlex.join(command.argv)}", soft_wrap=True)
     if len(commands) > _SHOWN_COMMANDS:
         console.print(f"  and {len(commands) - _SHOWN_COMMANDS} more, one for each other host")
+    if then := engine.then(plan.engine_settings):
+        console.print(f"then      {then}", soft_wrap=True)
 
 
 def carry_out(

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import Protocol
 
 from ncdiag.cluster.fleet import Fleet
+from ncdiag.cluster.fleet.protocol import WORKER_MODULE
 from ncdiag.cluster.launchers import Launcher
 from ncdiag.measure.engines.base import Engine, EngineOptions, EngineSettings
 from ncdiag.model.errors import UsageError
@@ -26,13 +27,16 @@ class EngineEntry:
 
     Hosts need what an engine is made of, the driver does not. ``own_variables`` are those of the
     environment that the engine sets itself, whatever a profile holds. ``describe`` says in words
-    what is special to this engine, for the report.
+    what is special to this engine, for the report. ``first_module`` is what is started on every
+    host at first, and ``then`` says what is after that, for who asks for the plan.
     """
 
     open: OpensEngine
     unavailable: Callable[[], str | None]
     own_variables: Callable[[], frozenset[str]]
     describe: Callable[[EngineSettings], Mapping[str, str]] = lambda _: {}
+    first_module: str = WORKER_MODULE
+    then: Callable[[EngineSettings], str] = lambda _: ""
 
 
 def _open_torch(hosts: Sequence[Host], launcher: Launcher, options: EngineOptions) -> Engine:
@@ -124,7 +128,15 @@ def _describe_nccl_tests(settings: EngineSettings) -> Mapping[str, str]:
 ENGINES: Mapping[str, EngineEntry] = {
     "mpi": EngineEntry(_open_mpi, _mpi_unavailable, _mpi_variables, _describe_mpi),
     "nccl-tests": EngineEntry(
-        _open_nccl_tests, _nccl_tests_unavailable, _nccl_tests_variables, _describe_nccl_tests
+        _open_nccl_tests,
+        _nccl_tests_unavailable,
+        _nccl_tests_variables,
+        _describe_nccl_tests,
+        first_module="ncdiag.health.self_report",
+        then=lambda settings: (
+            f"for each pair {settings.pair_test}_perf over its two hosts, "
+            f"at most {settings.at_a_time} pairs at a time"
+        ),
     ),
     "perftest": EngineEntry(_open_perftest, _perftest_unavailable, _perftest_variables),
     "torch": EngineEntry(_open_torch, _torch_unavailable, _torch_variables),
