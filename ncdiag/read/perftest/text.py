@@ -31,8 +31,8 @@ _GID = re.compile(r"\s*GID: (?P<bytes>\d{1,3}(?::\d{1,3}){15})\s*")
 _NUMBER = re.compile(r"[+-]?(?:\d{1,20}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?|nan|inf)", re.ASCII)
 # Written to stderr by the program itself, and so anywhere inside its own output.
 _WARNING = re.compile(
-    r"Conflicting CPU frequency values detected: \S+ != \S+(?:\. CPU Frequency is not max\.)?"
-    r"(?: *Test integrity may be harmed *!)?\n?"
+    r"Conflicting CPU frequency values detected: [\d.]+? != \d+(?:\.\d+)?"
+    r"(?:\. CPU Frequency is not max\.)?(?: *Test integrity may be harmed *!)?\n?"
 )
 _COMPLAINT = re.compile(
     r"\b(?:fail(?:ed|ure)?|couldn't|can't|cannot|unable|error|invalid|unrecognized|did not|"

@@ -119,7 +119,7 @@ def run(settings: Settings) -> None:
         if fault == "crash":
             sys.stdout.flush()
             os.kill(os.getpid(), signal.SIGSEGV)
-        talk = control.makefile("rw", encoding="ascii")
+        talk = Talk(control, control.makefile("r", encoding="ascii"))
         other = swap(talk, {"program": settings.program, "address": own, "size": settings.size})
         if other["program"] != settings.program or other["size"] != settings.size:
             raise FailedError("Failed to exchange data between server and clients")
@@ -181,16 +181,23 @@ def control_connection(settings: Settings) -> socket.socket:
         return connection
 
 
-def swap(talk: Any, mine: dict[str, Any]) -> dict[str, Any]:
+@dataclass
+class Talk:
+    """The connection on which both sides meet."""
+
+    control: socket.socket
+    lines: Any
+
+
+def swap(talk: Talk, mine: dict[str, Any]) -> dict[str, Any]:
     """Tell the other side something and hear the same from it."""
-    talk.write(json.dumps(mine) + "\n")
-    talk.flush()
-    line = talk.readline()
-    if not line:
-        text = "ethernet_read_keys: Couldn't read remote address"
-        raise FailedError(f"{text}\n Unable to read to socket/rdma_cm")
-    heard: dict[str, Any] = json.loads(line)
-    return heard
+    with contextlib.suppress(OSError):
+        talk.control.sendall(json.dumps(mine).encode() + b"\n")
+        if line := talk.lines.readline():
+            heard: dict[str, Any] = json.loads(line)
+            return heard
+    text = "ethernet_read_keys: Couldn't read remote address"
+    raise FailedError(f"{text}\n Unable to read to socket/rdma_cm")
 
 
 def announce(settings: Settings, own: str, other: str) -> None:
@@ -201,7 +208,7 @@ def announce(settings: Settings, own: str, other: str) -> None:
     say("\n".join(lines))
 
 
-def transfer(settings: Settings, talk: Any, own: str, other: str, *, sends: bool) -> Moved:
+def transfer(settings: Settings, talk: Talk, own: str, other: str, *, sends: bool) -> Moved:
     """Move payload from one interface to the other; what the side that receives it saw."""
     if sends:
         port = swap(talk, {})["port"]

@@ -105,7 +105,7 @@ def _most_telling(*ends: tuple[Endpoint, Side]) -> str | None:
     failed = [(end, side) for end, side in ends if side.problem is not None]
     if not failed:
         return None
-    end, side = min(failed, key=lambda one: (not one[1].by_itself, _is_consequence(one[1])))
+    end, side = min(failed, key=lambda one: (_is_consequence(one[1]), not one[1].by_itself))
     return of_host(end.host, side.problem or "")
 
 
