@@ -55,14 +55,21 @@ def open_database(
     :class:`UndecidedError` where it is locked for longer than ``busy_s``, or damaged.
     """
     _check_path(path, write=write)
+    shared = file_system(path).shared
     with told(path):
         database = _connect(path, "rwc" if write else "rw", busy_s)
         try:
+            if shared:
+                # Until the journal is chosen: a log that was copied here, as it may have been, is
+                # then read without the memory that other machines cannot see.
+                database.execute("PRAGMA locking_mode = EXCLUSIVE")
             if not write:
                 database = _readable(database, path, busy_s)
             _check_version(database, path, len(steps), write=write)
-            if write or version_of(database) < len(steps):
-                _choose_journal(database, busy_s, shared=file_system(path).shared)
+            outdated = version_of(database) < len(steps)
+            if write or shared or outdated:
+                _choose_journal(database, busy_s, shared=shared)
+            if write or outdated:
                 migrate(database, steps)
             database.execute("PRAGMA foreign_keys = ON")
         except BaseException:
@@ -149,9 +156,6 @@ def _check_version(database: sqlite3.Connection, path: Path, newest: int, *, wri
 def _choose_journal(database: sqlite3.Connection, busy_s: float, *, shared: bool) -> None:
     """A write-ahead log on a local disk, a rollback journal where other machines may write too."""
     wanted = "delete" if shared else "wal"
-    if shared:
-        # Then a store that has a log, as it was copied here, is read without shared memory.
-        database.execute("PRAGMA locking_mode = EXCLUSIVE")
     deadline = time.monotonic() + busy_s
     while True:
         # SQLite itself does not wait for this lock.

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -289,18 +290,44 @@ def test_only_a_local_disk_gets_a_write_ahead_log(
     database.close()
 
 
+@pytest.mark.parametrize("write", [True, False])
 def test_a_store_that_moves_to_a_shared_file_system_loses_its_log_and_nothing_else(
+    write: bool,  # noqa: FBT001
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "s.sqlite"
     with Store.open(path, write=True) as store:
         store.add(small_sweep(1))
-    database = open_database(path, write=True, file_system=lambda _: NFS)
+    holder = open_database(path, write=True, file_system=lambda _: EXT4)
+    copy = tmp_path / "copy.sqlite"
+    with Store(holder, path) as store:
+        store.add(small_sweep(2))
+        for end in ("", "-wal"):  # as it is copied while somebody has it open
+            copy.with_name(f"copy.sqlite{end}").write_bytes(Path(f"{path}{end}").read_bytes())
+    path = copy
+    database = open_database(path, write=write, file_system=lambda _: NFS)
+    assert not Path(f"{path}-shm").exists()
     assert database.execute("PRAGMA journal_mode").fetchone() == ("delete",)
     # Others can read and write while this connection is open.
-    with Store.open(path) as store:
-        assert len(store.runs()) == 1
+    other = open_database(path, write=True, busy_s=0.05, file_system=lambda _: NFS)
+    with Store(other, path) as store:
+        assert len(store.runs()) == 2
+        store.add(small_sweep(3))
+        assert len(Store(database, path).runs()) == 3
     database.close()
+
+
+def test_two_at_once_make_one_store_on_a_shared_file_system(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    with ThreadPoolExecutor(4) as pool:
+        opened = list(
+            pool.map(
+                lambda _: open_database(path, write=True, file_system=lambda _: NFS).close(),
+                range(12),
+            )
+        )
+    assert opened == [None] * 12
+    Store.open(path).close()
 
 
 def test_the_file_system_is_found() -> None:
