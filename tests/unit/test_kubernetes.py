@@ -145,8 +145,8 @@ def test_two_pods_on_a_node_are_refused(pods: Set) -> None:
         ('error: context "prod" does not exist', "kubectl config get-contexts"),
         (
             (
-                "The connection to the server localhost:8080 was refused - did you specify the right "
-                "host or port?"
+                "The connection to the server localhost:8080 was refused - did you specify the "
+                "right host or port?"
             ),
             "is kubectl told of a cluster?",
         ),

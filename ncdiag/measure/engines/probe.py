@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ncdiag.cluster.fleet import reasons
 from ncdiag.cluster.fleet.addresses import driver_addresses
-from ncdiag.cluster.launchers import Launcher, RemoteJob
+from ncdiag.cluster.launchers import Launch, Launcher, RemoteJob
 from ncdiag.cluster.launchers.attribution import lines_about, named_hosts
 from ncdiag.cluster.processes import Ended, Pool
 from ncdiag.health.self_report import (
@@ -48,18 +48,22 @@ def probe(
     job = RemoteJob(module=MODULE, stdin=encode_question(question))
     reports: dict[str, SelfReport] = {}
     unreachable: dict[str, str] = {}
-    heard = Reports()
 
-    def hear(line: bytes) -> None:
-        report = heard.hear(line)
-        if report and report.host in question.hosts:
-            reports[report.host] = report
+    def hear_of(launch: Launch) -> Callable[[bytes], None]:
+        heard = Reports()
+
+        def hear(line: bytes) -> None:
+            report = heard.hear(line)
+            if report and report.host in launch.hosts:
+                reports[report.host] = report
+
+        return hear
 
     left = list(hosts)
     with Pool(launcher.starts_at_a_time) as pool:
         while left:
             running = [
-                pool.submit(one, timeout_s=timeout_s, on_line=hear)
+                pool.submit(one, timeout_s=timeout_s, on_line=hear_of(one))
                 for one in launcher.launches(left, job)
             ]
             for future in as_completed(running):
