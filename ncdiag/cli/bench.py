@@ -159,6 +159,7 @@ def bench(
     """
     # These bring a lot with them, which --help has no use for.
     from ncdiag.cli import keeping, run_bench
+    from ncdiag.cli.allocation import in_allocation
     from ncdiag.cli.run_sweep import Way
     from ncdiag.cluster.launchers.base import KubernetesOptions, SlurmOptions
     from ncdiag.measure.bench.base import BenchPlan
@@ -185,8 +186,9 @@ def bench(
     messages = console.messages(quiet=quiet, no_color=no_color)
     if machine is not None and topology is not None:
         raise UsageError("give --machine or --topology, not both")
+    hosts = run_bench.choose_hosts(nodes, scaling, way)
     bench_ = run_bench.Bench(
-        hosts=run_bench.choose_hosts(nodes, scaling),
+        hosts=hosts,
         way=way,
         engine=engine,
         plan=BenchPlan(
@@ -208,8 +210,10 @@ def bench(
     )
     bench_.check()
     keeping.check(store, record=record)
+    in_allocation(way.launcher_for(hosts).name, way.slurm, nodes, hosts, messages)
+    opened = bench_.open()
     directory = prepare_directory(output, "bench", force=force)
-    report = run_bench.carry_out(bench_, messages, verbose=verbose)
+    report = run_bench.carry_out(bench_, opened, messages, verbose=verbose)
     code = run_bench.conclude(
         report,
         directory,

@@ -15,7 +15,6 @@ from rich.console import Console
 from ncdiag.cli import console, interrupts
 from ncdiag.cli.run_sweep import Way
 from ncdiag.cli.sweep_profile import variables_besides
-from ncdiag.cluster.inventory import read_hosts
 from ncdiag.diagnose.bench import judge
 from ncdiag.expect.collective import CollectiveExpectation, expect_collective
 from ncdiag.expect.machine import Machine
@@ -56,8 +55,7 @@ class Bench:
     store: Path | None = None
 
     def check(self) -> None:
-        """Refuse what cannot be measured or expected, before anything is started."""
-        self.open()
+        """Refuse what cannot be expected; raises :class:`UsageError`, UndecidedError."""
         ranks = self.plan.gpus_per_node
         for number in self.scaling or (len(self.hosts),):
             if ranks is not None:
@@ -76,10 +74,9 @@ class Bench:
         )
 
 
-def choose_hosts(nodes: str | None, scaling: str | None) -> tuple[Host, ...]:
+def choose_hosts(nodes: str | None, scaling: str | None, way: Way) -> tuple[Host, ...]:
     """The hosts of ``--nodes``, as many as ``--scaling`` needs; raises :class:`UsageError`."""
-    most = max(parse_scaling(scaling), default=1)
-    return read_hosts(nodes, at_least=most)
+    return way.hosts(nodes, at_least=max(parse_scaling(scaling), default=1))
 
 
 def parse_scaling(text: str | None) -> tuple[int, ...]:
@@ -129,10 +126,12 @@ class _Course:
     whole: bool = True
 
 
-def carry_out(bench: Bench, messages: Console, *, verbose: bool) -> BenchReport:
+def carry_out(
+    bench: Bench, engine: BenchEngine, messages: Console, *, verbose: bool
+) -> BenchReport:
     """Measure and judge; after an interrupt the report is of what is known so far."""
     started, began_s = datetime.now(UTC), time.monotonic()
-    engine, course = bench.open(), _Course()
+    course = _Course()
     try:
         _measure(bench, engine, course, messages, verbose=verbose)
     except KeyboardInterrupt:
