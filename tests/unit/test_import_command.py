@@ -164,6 +164,17 @@ def test_rccl_ends_in_a_benchmark(name: str, tmp_path: Path) -> None:
     assert "does not name its hosts" in "".join(report["notes"])  # type: ignore[arg-type]
 
 
+def test_text_from_a_file_does_no_harm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads((DATA / "nvbandwidth.json").read_bytes())
+    document["nvbandwidth"]["hostname"] = "<script>alert(1)</script>\x1b[2J" + "x" * 900
+    path = tmp_path / "n.json"
+    path.write_text(json.dumps(document))
+    assert run(path, "--output", tmp_path / "out") == 1
+    assert "\x1b" not in capsys.readouterr().out
+    assert "<script>alert" not in (tmp_path / "out/report.html").read_text()
+    assert main.run(["report", str(tmp_path / "out")]) == 1
+
+
 def test_rccl_with_names(tmp_path: Path) -> None:
     assert run(f"ash1,ash2={DATA / 'rccl.json'}", "--output", tmp_path) == 0
     assert bench_of(tmp_path)["curves"][0]["hosts"] == ["ash1", "ash2"]  # type: ignore[index]

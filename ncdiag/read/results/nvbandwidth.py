@@ -21,8 +21,8 @@ _RUNNING = re.compile(r"Running (\w{4,80})\.")
 _DESCRIBED = re.compile(r"(?:memcpy|memory latency) .{0,80}\(row\).{0,40}\(column\).{0,60}")
 _ROW = re.compile(r"\s{0,12}(\d{1,5})((?:\s{1,20}(?:N/A|\d{1,9}(?:\.\d{1,4})?))+)\s*\Z")
 _COLUMNS = re.compile(r"\s{2,40}0(?:\s{1,20}\d{1,5})*\s*\Z")
-_PROCESS = re.compile(r"Process\s{1,6}(\d{1,6}) \(([^)\s]{1,255})\): device\s{1,4}(\d{1,4})")
-_HOST = re.compile(r"^(?:Hostname|Host(?: name)?): (\S{1,255})\s*\Z", re.IGNORECASE)
+_PROCESS = re.compile(r"Process\s{1,6}(\d{1,6}) \(([^)\s]{1,200})\): device\s{1,4}(\d{1,4})")
+_HOST = re.compile(r"^(?:Hostname|Host(?: name)?): (\S{1,200})\s*\Z", re.IGNORECASE)
 # A GPU this far below the others at the same copy is worth a line.
 _ODD = 0.8
 _FEW = 3
@@ -160,7 +160,7 @@ def _from_json(data: bytes, results: ForeignResults) -> tuple[list[_Case], dict[
     if not isinstance(root, dict):
         return [], {}
     host = root.get("hostname") or root.get("Hostname") or root.get("host")
-    results.inside = host if isinstance(host, str) else ""
+    results.inside = host.strip()[:200] if isinstance(host, str) else ""
     error = root.get("error")
     if isinstance(error, str) and error.strip():
         results.notes.append(f"it says: {visible(error.strip())[:200]}")
