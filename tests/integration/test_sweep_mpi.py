@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.root, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.timeout(240)
+root = pytest.mark.root
 pytest.importorskip("mpi4py", reason="mpi4py is missing: pip install mpi4py")
 if not Path(sys.prefix, "bin", "mpiexec.hydra").exists():
     pytest.skip("mpiexec.hydra is missing: pip install mpich", allow_module_level=True)
@@ -47,6 +49,7 @@ rate = "500mbit"
 [leaves]
 leaf1 = ["h[1-5]"]
 """
+LOOPBACK = SimpleNamespace(sweep_options=["--nodes", "127.0.0.[2-4]"])
 HOSTS = [f"h{number}" for number in range(1, 6)]
 
 
@@ -152,6 +155,7 @@ def wait_until_quiet(lab: Any, hosts: list[str], seconds: float = 15) -> None:
     assert not list(Path("/dev/shm").glob("mpich_shm_*"))  # noqa: S108 - where MPICH leaves them
 
 
+@root
 def test_it_agrees_with_torch_link_by_link_and_names_the_same_culprits(
     lab: BringUp, tmp_path: Path
 ) -> None:
@@ -173,6 +177,7 @@ def test_it_agrees_with_torch_link_by_link_and_names_the_same_culprits(
     wait_until_quiet(eight, [f"h{number}" for number in range(1, 9)])
 
 
+@root
 def test_of_two_rails_the_slow_one_is_named(lab: BringUp, tmp_path: Path) -> None:
     two = 'rate = "500mbit"\nnics = 2\n[leaves]\nleaf1 = ["h[1-4]"]\n'
     slow = '[[faults]]\nhost = "h2"\nrail = 1\nsend = "100mbit"\nreceive = "100mbit"\n'
@@ -184,6 +189,18 @@ def test_of_two_rails_the_slow_one_is_named(lab: BringUp, tmp_path: Path) -> Non
     assert {link["rail"] for link in run.report["links"]} == {0, 1}
 
 
+def test_this_machines_loopback_addresses_are_measured_over_tcp(tmp_path: Path) -> None:
+    run = Sweeping(LOOPBACK, tmp_path / "report", "--quiet")
+
+    said = run.end()
+
+    assert run.reasons == {}, said
+    assert run.report["isolate"] == []
+    assert {one["error"] for one in run.directions()} == {None}
+    assert len(run.figures) == 6
+
+
+@root
 def test_a_killed_rank_ends_in_a_partial_report_that_can_be_resumed(
     lab: BringUp, tmp_path: Path
 ) -> None:
@@ -209,6 +226,7 @@ def test_a_killed_rank_ends_in_a_partial_report_that_can_be_resumed(
         assert len(again.figures) == 20
 
 
+@root
 def test_a_stopped_rank_costs_only_its_own_host(lab: BringUp, tmp_path: Path) -> None:
     with sweeping(lab(FIVE), tmp_path / "report") as run:
         run.wait_for_directions(4)
@@ -226,6 +244,7 @@ def test_a_stopped_rank_costs_only_its_own_host(lab: BringUp, tmp_path: Path) ->
         wait_until_quiet(run.lab, HOSTS)
 
 
+@root
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_nothing_is_left_however_the_driver_ends(
     lab: BringUp, tmp_path: Path, number: signal.Signals
