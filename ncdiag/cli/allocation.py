@@ -164,7 +164,9 @@ def _check(arguments: Sequence[str], messages: Console) -> None:
 def _run(arguments: Sequence[str], *, quiet: bool) -> int:
     """Run this command again under salloc; its exit code."""
     told = ("--quiet",) if quiet else ()
-    command = ("salloc", "--no-kill", *told, *arguments, sys.executable, *sys.orig_argv[1:])
+    # An allocation that Slurm takes back ends the command as an interrupt does.
+    kept = ("--no-kill", "--kill-command=TERM")
+    command = ("salloc", *kept, *told, *arguments, sys.executable, *sys.orig_argv[1:])
     # In a session of its own: a Ctrl-C is for us alone, who pass on one signal. With no input,
     # since salloc would want its terminal for itself.
     salloc = subprocess.Popen(

@@ -12,6 +12,10 @@ import pytest
 # netlab stands beside ncdiag and is not installed.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+sys.path.insert(0, str(Path(__file__).parent / "importable"))
+
+from slurm_lab import SlurmLab, missing
+
 from netlab import system
 from netlab.testing import Lab, netlab
 
@@ -42,6 +46,24 @@ def lab(lab_names: Iterator[str], tmp_path: Path) -> Iterator[Callable[[str], La
     yield bring_up
     if labs:
         netlab("down", *labs)
+
+
+@pytest.fixture(scope="module")
+def slurm_lab(
+    lab_names: Iterator[str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SlurmLab]:
+    """Slurm over four hosts h1 to h4 of 500 Mbit/s, one cluster for all tests of a module."""
+    if reason := missing():
+        pytest.skip(f"Slurm: {reason}")
+    name = next(lab_names)
+    file = tmp_path_factory.mktemp("slurm") / f"{name}.toml"
+    file.write_text('rate = "500mbit"\n[leaves]\nleaf1 = ["h[1-4]"]\n')
+    netlab("up", str(file))
+    try:
+        with SlurmLab(Lab(name), ("h1", "h2", "h3", "h4")) as cluster:
+            yield cluster
+    finally:
+        netlab("down", name)
 
 
 @pytest.fixture(scope="module")
