@@ -11,6 +11,8 @@ from ncdiag.store.numbering import Numbering, storable
 from ncdiag.store.records import PastCurve
 from ncdiag.store.redact import redacted_text
 
+_MAX_INTEGER: Final = 2**63 - 1
+
 _POINT: Final = (
     "size_bytes, time_us, algbw_gb_per_s, busbw_gb_per_s, min_busbw_gb_per_s, max_busbw_gb_per_s,"
     " repeats, wrong, expected_time_us, expected_busbw_gb_per_s, cliff"
@@ -62,7 +64,7 @@ def add_bench(database: sqlite3.Connection, run: int, report: BenchReport) -> No
             f"INSERT OR REPLACE INTO points (run, place, {_POINT})"  # noqa: S608 - our own names
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                (run, place, *(getattr(point, name) for name in _POINT_FIELDS))
+                (run, place, *(_bounded(getattr(point, name)) for name in _POINT_FIELDS))
                 for point in curve.points
             ),
         )
@@ -76,6 +78,11 @@ def add_bench(database: sqlite3.Connection, run: int, report: BenchReport) -> No
             if one.severity is BenchSeverity.FAULT
         ),
     )
+
+
+def _bounded(value: float | None) -> float | None:
+    """The value, or the largest that fits: what foreign files count may be anything."""
+    return min(value, _MAX_INTEGER) if isinstance(value, int) else value
 
 
 def _whose(finding: BenchFinding, report: BenchReport) -> str:

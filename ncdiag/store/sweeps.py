@@ -24,7 +24,9 @@ _FIGURES: Final = (
     "fleet_gbit_per_s",
     "idle",
 )
-_COUNTS: Final = ("bytes", "tests")
+# The most that fits; what foreign files count may be anything.
+_COUNTS: Final = {"bytes": 2**63 - 1, "tests": 2**32 - 1}
+_MAX_ROUND: Final = 2**31 - 1
 
 Column = NDArray[Any]
 
@@ -79,19 +81,33 @@ def _link_columns(
         "rail": column("<i8", (link.rail for link in links)),
         "target": column("<u4", (names.number(link.target) for link in links)),
         "status": column("<u1", (statuses[link.status] for link in links)),
-        "round": column("<i4", (-1 if link.round is None else link.round for link in links)),
+        "round": column("<i4", (_round(link) for link in links)),
         "expected_from": column("<u4", (texts.number(link.expected_from) for link in links)),
         "error": column("<u4", (texts.number(link.error) for link in links)),
     }
     for name in _FIGURES:
-        nan = float("nan")
-        columns[name] = column(
-            "<f4", (nan if one is None else one for one in map(attrgetter(name), links))
-        )
-    for name in _COUNTS:
-        columns[name] = column(COLUMNS[name], map(attrgetter(name), links))
+        columns[name] = _figures(column("<f8", (_known(getattr(link, name)) for link in links)))
+    for name, most in _COUNTS.items():
+        counts = map(attrgetter(name), links)
+        columns[name] = column(COLUMNS[name], (min(max(one, 0), most) for one in counts))
     order = np.lexsort((columns["target"], columns["rail"], columns["source"]))
     return {name: values[order] for name, values in columns.items()}
+
+
+def _known(figure: float | None) -> float:
+    return float("nan") if figure is None else figure
+
+
+def _figures(values: Column) -> Column:
+    """The values in the digits that are kept; what is not finite is no figure."""
+    with np.errstate(over="ignore"):
+        kept = values.astype("<f4")
+    kept[~np.isfinite(kept)] = np.nan
+    return kept
+
+
+def _round(link: LinkVerdict) -> int:
+    return -1 if link.round is None else min(max(link.round, -1), _MAX_ROUND)
 
 
 def _link_rows(run: int, links: dict[str, Column]) -> Iterator[tuple[object, ...]]:

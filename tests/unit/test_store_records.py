@@ -371,3 +371,18 @@ def test_a_sweep_without_links_is_kept(store: Store) -> None:
     store.add(a_sweep(at(1), (), hosts))
     assert list(store.links_of(1)) == []
     assert [name for name, _ in store.hosts_of(1)] == ["h1"]
+
+
+def test_counts_that_are_too_large_are_kept_as_the_largest(store: Store) -> None:
+    link = replace(a_link("a", "b"), bytes=10**30, tests=10**12, round=10**12)
+    huge = replace(a_link("a", "c", gbit_per_s=1e300), bytes=-1, round=-7)
+    store.add(a_sweep(at(1), (link, huge)))
+    (point,) = store.link_history("a", "b")
+    assert (point.bytes, point.tests, point.round) == (2**63 - 1, 2**32 - 1, 2**31 - 1)
+    (point,) = store.link_history("a", "c")
+    assert (point.measured_gbit_per_s, point.bytes, point.round) == (None, 0, None)
+    bench = small_bench(1)
+    points = tuple(replace(one, wrong=10**30, repeats=10**30) for one in bench.curves[0].points)
+    store.add(replace(bench, curves=(replace(bench.curves[0], points=points),)))
+    (curve,) = store.bench_history("all_reduce")
+    assert {(one.wrong, one.repeats) for one in curve.points} == {(2**63 - 1, 2**63 - 1)}

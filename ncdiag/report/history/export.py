@@ -15,7 +15,7 @@ from ncdiag.report.history.csv_report import cell
 from ncdiag.store.records import Run
 from ncdiag.store.store import Store
 
-# Of links a chunk takes about 200 MB while it is written; more at once is not faster.
+# Of links a chunk takes about 100 MB while it is written; more at once is not faster.
 _CHUNK_ROWS: Final = 100_000
 
 Columns = dict[str, list[Any]]
