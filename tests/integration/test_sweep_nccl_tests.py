@@ -32,7 +32,7 @@ send = "100mbit"
 """
 TWO_RAILS = """
 rate = "200mbit"
-rails = 2
+nics = 2
 hosts_file = ["leaf", "nic", "rate"]
 
 [leaves]

@@ -85,13 +85,13 @@ class TalkingJob(Job):
         with selectors.DefaultSelector() as selector:
             selector.register(self._peer, selectors.EVENT_READ | selectors.EVENT_WRITE)
             while to_send or to_receive:
+                wanted = selectors.EVENT_WRITE * (to_send > 0) | (to_receive > 0)
+                selector.modify(self._peer, wanted)
                 for _, events in selector.select(30):
-                    if events & selectors.EVENT_WRITE and to_send:
+                    if events & selectors.EVENT_WRITE:
                         to_send -= self._peer.send(data[: min(to_send, _CHUNK)])
-                    if events & selectors.EVENT_READ and to_receive:
+                    if events & selectors.EVENT_READ:
                         to_receive -= len(self._peer.recv(min(to_receive, _CHUNK)))
-                if not to_send:
-                    selector.modify(self._peer, selectors.EVENT_READ)
         return (time.monotonic() - began) * 1e6
 
 
