@@ -25,7 +25,7 @@ _MARK = b"ncdiag-host: "
 # bytes at a time, with its label, and a report is several times that.
 _PIECE_BYTES = 600
 _PIECE: Final = re.compile(
-    re.escape(_MARK) + rb"(?P<host>\S+) (?P<number>\d{1,6})/(?P<of>\d{1,6}) (?P<piece>\S+)"
+    re.escape(_MARK) + rb"(?P<host>\S+) (?P<number>\d{1,4})/(?P<of>\d{1,4}) (?P<piece>\S+)"
 )
 
 
