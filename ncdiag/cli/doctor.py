@@ -27,6 +27,7 @@ _TIMEOUT_S = 60.0
 _LINE_CHARS = 160
 _HEADINGS: Final = {
     "launcher": "Launchers",
+    "starter": "MPI starters",
     "engine": "Engines",
     "program": "Programs",
     "library": "Libraries",
@@ -57,6 +58,7 @@ class Program:
     cure: str
 
 
+# Without options: what tells no version without a configuration, a GPU or a device.
 PROGRAMS: Final = (
     Program("ssh", ("-V",), "launcher ssh", "apt-get install openssh-client"),
     Program(
@@ -65,6 +67,15 @@ PROGRAMS: Final = (
         "GPUs",
         "install the NVIDIA driver",
     ),
+    Program("srun", (), "launcher slurm", "apt-get install slurm-client"),
+    Program(
+        "kubectl",
+        ("version", "--client"),
+        "launcher kubernetes",
+        "see https://kubernetes.io/docs/tasks/tools",
+    ),
+    Program("all_reduce_perf", (), "engine nccl-tests", "bin/build-nccl-tests"),
+    Program("ib_write_bw", (), "engine perftest", "apt-get install perftest"),
     Program("ip", ("-V",), "bin/netlab", "apt-get install iproute2"),
     Program("tc", ("-V",), "bin/netlab", "apt-get install iproute2"),
     Program("sshd", (), "bin/netlab", "apt-get install openssh-server"),
@@ -72,6 +83,10 @@ PROGRAMS: Final = (
     Program("promtool", ("--version",), "tests", "apt-get install prometheus"),
     Program("chromium", ("--version",), "tests", "apt-get install chromium"),
 )
+
+# What engines need beside what they look for themselves: a library of another name, a starter.
+_ENGINE_LIBRARY: Final = {"mpi": "mpi4py"}
+_ENGINES_STARTED_BY_MPI: Final = ("mpi",)
 
 # Imported by a child process: native code can be installed and yet not load.
 _IMPORTS: Final = {
@@ -100,7 +115,7 @@ def doctor(
 
 
 def examine() -> list[Part]:
-    """Every launcher, engine, program and library, each with the reason when it cannot be used."""
+    """Every launcher, starter, engine, program and library, with the reason where it is unusable."""
     path = f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM_PATH}"
     paths = {program.name: shutil.which(program.name, path=path) for program in PROGRAMS}
     probes: dict[str, Sequence[str]] = {
@@ -112,9 +127,11 @@ def examine() -> list[Part]:
             probes[program.name] = (found, *program.version_options)
     answers = ask(probes, timeout_s=_TIMEOUT_S)
     libraries = [_library(requirement, answers) for requirement in _requirements()]
+    starters = list(_starters())
     return [
         *_launchers(),
-        *_engines(libraries),
+        *starters,
+        *_engines(libraries, starters),
         *(_program(program, paths[program.name], answers) for program in PROGRAMS),
         *libraries,
     ]
@@ -154,14 +171,37 @@ def _launchers() -> Iterator[Part]:
         )
 
 
-def _engines(libraries: Sequence[Part]) -> Iterator[Part]:
-    """Each engine; one named after its library is as good as that library is found to be."""
+def _starters() -> Iterator[Part]:
+    """What starts MPI programs, each with the program that it would call."""
+    from ncdiag.cluster.launchers import LauncherOptions
+    from ncdiag.cluster.mpi import STARTERS, MpiProgram
+    from ncdiag.model.host import Host
+
+    here = [Host(name="localhost", address="localhost")]
+    for name, make in STARTERS.items():
+        starter = make(LauncherOptions(python=sys.executable))
+        reason = starter.unavailable()
+        called = None if reason else starter.launch(here, MpiProgram(argv=("true",))).argv[0]
+        yield Part(
+            kind="starter",
+            name=name,
+            available=not reason,
+            needed_for="engines mpi and nccl-tests",
+            version=called,
+            reason=reason,
+        )
+
+
+def _engines(libraries: Sequence[Part], starters: Sequence[Part]) -> Iterator[Part]:
+    """Each engine; one that needs a library is as good as that library is found to be."""
     from ncdiag.measure.engines import ENGINES
 
     found = {library.name: library for library in libraries}
     for name, engine in ENGINES.items():
-        library = found.get(name)
+        library = found.get(_ENGINE_LIBRARY.get(name, name))
         reason = engine.unavailable() or (library.reason if library else None)
+        if name in _ENGINES_STARTED_BY_MPI and not any(one.available for one in starters):
+            reason = reason or "there is nothing to start MPI programs with (see MPI starters)"
         yield Part(
             kind="engine",
             name=name,

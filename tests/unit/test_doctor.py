@@ -55,6 +55,21 @@ def test_launchers_and_engines_come_with_their_reasons(bare_machine: Path) -> No
     assert part(parts, "program", "ssh").version == "OpenSSH_9.2p1"
 
 
+def test_starters_of_mpi_programs_are_told_with_what_they_call(bare_machine: Path) -> None:
+    put_program(bare_machine, "ssh", "")
+    put_program(bare_machine, "mpirun", "echo 'mpirun (Open MPI) 5.0.8'")
+    parts = doctor.examine()
+    assert part(parts, "starter", "openmpi").version == f"{bare_machine}/mpirun"
+    assert "srun is not installed" in (part(parts, "starter", "slurm").reason or "")
+
+
+def test_an_engine_of_mpi_needs_a_starter(bare_machine: Path) -> None:
+    del bare_machine
+    engine = part(doctor.examine(), "engine", "mpi")
+    assert not engine.available
+    assert engine.reason
+
+
 def test_a_broken_program_says_why(bare_machine: Path) -> None:
     put_program(bare_machine, "nvidia-smi", "echo 'NVIDIA-SMI has failed \x1b[31m'; exit 9")
     put_program(bare_machine, "promtool", "exit 3")
@@ -126,6 +141,7 @@ def test_json_is_all_that_goes_to_stdout(capsys: pytest.CaptureFixture[str]) -> 
     assert document["sweep"] is True
     assert {part["kind"] for part in document["parts"]} == {
         "launcher",
+        "starter",
         "engine",
         "program",
         "library",
