@@ -115,7 +115,7 @@ def doctor(
 
 
 def examine() -> list[Part]:
-    """Every launcher, starter, engine, program and library, with the reason where it is unusable."""
+    """Every launcher, starter, engine, program and library, and the reason where it is unusable."""
     path = f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM_PATH}"
     paths = {program.name: shutil.which(program.name, path=path) for program in PROGRAMS}
     probes: dict[str, Sequence[str]] = {

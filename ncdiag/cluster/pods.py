@@ -21,6 +21,7 @@ _CURES: Final = (
         "this account may not do that: it needs get and list of pods, create of pods/exec",
     ),
     ("(Unauthorized)", "log in to the cluster again"),
+    ("context was not found", "kubectl config get-contexts lists contexts, for --context"),
     ("does not exist", "kubectl config get-contexts lists contexts, for --context"),
     ("(NotFound)", "look at --namespace"),
     ("unable to parse requirement", "look at --selector"),

@@ -144,6 +144,10 @@ def test_two_pods_on_a_node_are_refused(pods: Set) -> None:
         ),
         ('error: context "prod" does not exist', "kubectl config get-contexts"),
         (
+            "Error in configuration: context was not found for specified context: prod",
+            "kubectl config get-contexts",
+        ),
+        (
             (
                 "The connection to the server localhost:8080 was refused - did you specify the "
                 "right host or port?"
