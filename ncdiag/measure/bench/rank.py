@@ -91,7 +91,10 @@ class Rank:
             torch.cuda.synchronize(self._device)
 
     def _meet(self) -> None:
-        """Start an iteration together: who comes late would be timed less."""
-        self._group.barrier().wait(_FOR_EVER)
+        """Start an iteration together: who comes late would be timed less.
+
+        By a collective of one number: NCCL's barrier has its own mind about which GPU to use.
+        """
+        self._group.allreduce([torch.zeros(1, device=self._device)]).wait(_FOR_EVER)
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)

@@ -13,6 +13,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 1078, 14, 360
 _MOST_X_TICKS = 12
 _Y_TICKS = 6
 _HEADROOM = 1.06
+_LABEL_HEIGHT = 13
 
 
 class Tick(NamedTuple):
@@ -95,7 +96,7 @@ def sizes_chart(curve: BenchCurve, others: Sequence[BenchCurve]) -> Chart | None
         theory=scale.line(theory),
         spread=_band(scale, curve.points, _spread),
         history=_band(scale, curve.points, _history),
-        others=[_other(scale, one) for one in others if _rated(one)],
+        others=_apart([_other(scale, one) for one in others if _rated(one)]),
         level=level,
         x_ticks=_size_ticks(scale),
         y_ticks=_rate_ticks(scale),
@@ -182,6 +183,17 @@ def _other(scale: _Scale, curve: BenchCurve) -> tuple[str, float, float, str]:
     line = scale.line([(point.size_bytes, rate) for point, rate in known])
     last, rate = known[-1]
     return line, scale.x(last.size_bytes), scale.y(rate), f"{len(curve.hosts)}"
+
+
+def _apart(
+    others: Sequence[tuple[str, float, float, str]],
+) -> list[tuple[str, float, float, str]]:
+    """The same with labels moved down where they would cover each other."""
+    placed: list[tuple[str, float, float, str]] = []
+    for line, x, y, label in sorted(others, key=lambda one: one[2]):
+        least = placed[-1][2] + _LABEL_HEIGHT if placed else y
+        placed.append((line, x, max(y, least), label))
+    return placed
 
 
 def _size_ticks(scale: _Scale) -> list[Tick]:

@@ -24,6 +24,8 @@ _MEASURED, _THEORY, _HISTORY, _FAULT, _OTHER = (
     "#9cc3e2",
 )
 _MOST_HOST_LABELS = 16
+# Of the height of the picture: lines that end closer than this share a label.
+_LABEL_SHARE = 0.04
 
 
 def render(report: BenchReport) -> bytes:
@@ -60,14 +62,7 @@ def _draw(axes: Axes, curve: BenchCurve, others: Sequence[BenchCurve]) -> None:
             color=_OTHER,
             linewidth=1,
         )
-        if known:
-            axes.annotate(
-                f" {len(one.hosts)}",
-                (known[-1][0].size_bytes, known[-1][1]),
-                fontsize=8,
-                color=_MEASURED,
-                va="center",
-            )
+    _label_ends(axes, others)
     _draw_bands(axes, curve)
     known = _rated(curve)
     label = f"measured, {len(curve.hosts)} hosts" if others else "measured"
@@ -90,6 +85,21 @@ def _draw(axes: Axes, curve: BenchCurve, others: Sequence[BenchCurve]) -> None:
     axes.grid(color=LIGHT.empty)
     axes.set_axisbelow(True)
     axes.legend(loc="upper left", fontsize=8, frameon=False)
+
+
+def _label_ends(axes: Axes, others: Sequence[BenchCurve]) -> None:
+    """The number of hosts at the end of each line, side by side where lines end close by."""
+    ends = [(_rated(one)[-1], len(one.hosts)) for one in others if _rated(one)]
+    top = max((rate for (_, rate), _ in ends), default=0.0)
+    groups: list[tuple[float, float, list[int]]] = []
+    for (point, rate), hosts in sorted(ends, key=lambda one: one[0][1]):
+        if groups and rate - groups[-1][1] < _LABEL_SHARE * top:
+            groups[-1][2].append(hosts)
+        else:
+            groups.append((point.size_bytes, rate, [hosts]))
+    for size, rate, numbers in groups:
+        label = " " + ", ".join(map(str, sorted(numbers)))
+        axes.annotate(label, (size, rate), fontsize=8, color=_MEASURED, va="center")
 
 
 def _draw_bands(axes: Axes, curve: BenchCurve) -> None:

@@ -1,0 +1,101 @@
+"""What comes back from rank 0: text, the report, and how it ended."""
+
+import base64
+import json
+import zlib
+from pathlib import Path
+
+import pytest
+
+from ncdiag.measure.bench import nccl_tests
+from ncdiag.measure.bench.nccl_tests import gpus_of_each, split
+from ncdiag.measure.bench.wrapped import END_MARK, REPORT_MARK, _argv, _lines_of, unpack
+from ncdiag.model.errors import UndecidedError
+from ncdiag.model.host import Gpu, Host, HostFacts
+
+
+def test_text_report_and_end_are_told_apart() -> None:
+    packed = base64.b64encode(zlib.compress(b'{"version": 3}')).decode()
+    end = json.dumps({"host": "h1", "code": 7})
+    lines = ("# nThread 1", f"{REPORT_MARK}{packed[:8]}", " 8 2", f"{REPORT_MARK}{packed[8:]}")
+    stdout = "\n".join((*lines, f"{END_MARK}{end}", ""))
+    text, ended, report = split(stdout.encode())
+    assert report == b'{"version": 3}'
+    assert ended
+    assert (ended.host, ended.code) == ("h1", 7)
+    assert [line for line in text.splitlines() if line] == [b"# nThread 1", b" 8 2"]
+
+
+def test_labels_that_a_launcher_puts_before_lines_do_no_harm() -> None:
+    end = json.dumps({"host": "h1", "error": "not there"})
+    _, ended, _ = split(f"0: {END_MARK}{end}\n".encode())
+    assert ended
+    assert ended.error == "not there"
+
+
+def test_a_damaged_end_is_none() -> None:
+    assert split(f"{END_MARK}{{".encode())[1] is None
+
+
+@pytest.mark.parametrize("damage", [["!"], ["AAAA"], []])
+def test_a_damaged_report_is_empty(damage: list[str]) -> None:
+    assert unpack(damage) == b""
+
+
+def test_a_report_that_was_cut_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    numbers = list(range(20_000))
+    file.write_text(json.dumps({"results": numbers}))
+    lines = list(_lines_of(file))
+    assert len(lines) > 4
+    whole, part = unpack(lines), unpack(lines[:-2])
+    assert json.loads(whole)["results"] == numbers
+    assert part
+    assert whole.startswith(part)
+
+
+def test_the_environment_in_a_report_stays_on_its_host(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps({"version": 3, "env": ["TOKEN=secret"], "results": []}))
+    assert json.loads(unpack(list(_lines_of(file)))) == {"version": 3, "results": []}
+    assert list(_lines_of(tmp_path / "none.json")) == []
+
+
+def test_options_that_a_version_does_not_know_are_left_out() -> None:
+    job = {"arguments": ["-b", "8"], "optional": [("T", "30"), ("a", "3"), ("I", "1")]}
+    known = frozenset("bTaJ")
+    assert _argv(job, "/x", known, "r.json") == [
+        *("/x", "-b", "8", "-T", "30", "-a", "3", "-J", "r.json")
+    ]
+    assert _argv(job, "/x", frozenset("b"), "r.json") == ["/x", "-b", "8"]
+
+
+def test_what_a_launcher_says_of_the_rank_that_failed_is_the_reason() -> None:
+    said = [
+        "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+        "=   PID 4242 RUNNING AT h3",
+        "=   EXIT CODE: 9",
+        "[mpiexec@vm] main (mpiexec.c:270): process manager error waiting for completion",
+    ]
+    assert nccl_tests._last_reason(said) == "a rank on h3 ended first, with exit code 9"
+    assert nccl_tests._last_reason([*said[:1], "srun: error: h2: Node failure", ""]) == (
+        "srun: error: h2: Node failure"
+    )
+    assert nccl_tests._last_reason(["", "===="]) is None
+
+
+def facts(gpus: int) -> HostFacts:
+    return HostFacts(hostname="h", gpus=tuple(Gpu(index=n, name="H100") for n in range(gpus)))
+
+
+def test_every_host_has_as_many_ranks_as_the_poorest_has_gpus() -> None:
+    hosts = [Host(name=name, address=name) for name in ("a", "b", "c")]
+    assert gpus_of_each(hosts, {"a": facts(8), "b": facts(4)}) == 4
+    told = [Host(name="a", address="a", gpus=2)]
+    assert gpus_of_each(told, {"a": facts(0)}) == 2
+
+
+def test_a_host_without_gpus_is_named() -> None:
+    hosts = [Host(name=name, address=name) for name in ("a", "b")]
+    with pytest.raises(UndecidedError, match="found on b"):
+        gpus_of_each(hosts, {"a": facts(8), "b": facts(0)})
