@@ -26,6 +26,11 @@ def test_a_command_for_one_host_says_all_about_it() -> None:
     assert lines_about(launch, "h1", SAID) == SAID
 
 
+def test_a_step_that_slurm_ends_is_over_for_all() -> None:
+    line = "slurmstepd: error: *** STEP 5.0 ON h1 CANCELLED AT 2026-11-30T11:40:20 ***"
+    assert tuple(attribute(STEP, line)[0]) == STEP.hosts
+
+
 @pytest.mark.parametrize("line", ["7: of no task", "h[1-", "h[", "", "h1x: h", "[1-9999999999]"])
 def test_what_names_nobody_is_about_all(line: str) -> None:
     assert tuple(attribute(STEP, line)[0]) == STEP.hosts

@@ -12,6 +12,8 @@ from ncdiag.model.errors import UsageError
 
 # Names and node sets as they stand in a sentence: h3, h[1-2], gpu001.site.
 _NAMES = re.compile(r"[A-Za-z0-9_](?:[\w.-]|\[[\d,-]+\])*", re.ASCII)
+# Slurm ends a step on all its nodes, and names the one it says so from.
+_ABOUT_ALL = re.compile(r"\*\*\* (?:STEP|JOB) ")
 
 
 def lines_about(launch: Launch, host: str, lines: Iterable[str]) -> list[str]:
@@ -32,6 +34,8 @@ def attribute(launch: Launch, line: str) -> tuple[Sequence[str], str]:
         index = int(label["index"])
         hosts = launch.hosts[index : index + 1] or launch.hosts
         return hosts, line[label.end() :]
+    if _ABOUT_ALL.search(line):
+        return launch.hosts, line
     return named_hosts(launch, line) or launch.hosts, line
 
 
