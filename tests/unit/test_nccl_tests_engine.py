@@ -122,7 +122,7 @@ def test_log_lines_of_nccl_stay_out_of_the_table(
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"WRONG": "64K:5"}, "wrong data between h1 and h2: 5 elements of 65536 bytes"),
+        ({"WRONG": "64K:5"}, "wrong data between h1 and h2: 5 wrong elements in messages of 65536"),
         ({"WRONG_HOSTS": "h2"}, "wrong data between h1 and h2"),
         ({"NO_MPI": "1"}, "h2: the program was built without MPI, so that each rank ran by itself"),
         ({"CRASH": "cuda:1"}, "h1: CUDA failed: an illegal memory access was encountered"),

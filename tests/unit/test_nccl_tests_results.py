@@ -106,7 +106,7 @@ def test_wrong_data_tell_more_than_all_that_came_of_them() -> None:
     table = (HEAD, TITLES, SMALL, wrong, "# Out of bounds values : 3 FAILED", FOOT[1])
     late = {**FINE, "code": 7, "tx_bytes": 0}
     assert error(said(late, late, table=table), 7) == (
-        "wrong data between a and b: 3 elements of 67108864 bytes"
+        "wrong data between a and b: 3 wrong elements in messages of 67108864 bytes"
     )
     assert error(said(late, table=TABLE[:1])) == "wrong data between a and b, as the exit code says"
 

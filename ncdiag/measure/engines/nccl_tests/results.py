@@ -18,6 +18,7 @@ from ncdiag.measure.nccl_tests_rank import MARK
 from ncdiag.model.log import Benchmark, IterationTimes, TableRow
 from ncdiag.model.measurement import Measurement
 from ncdiag.model.text import visible
+from ncdiag.model.units import format_count
 from ncdiag.read.nccl_tests import read_report
 
 # Launchers may put a rank or a host's name in front of each line.
@@ -152,7 +153,8 @@ def _wrong_data(pairs: _Pairs, runs: Sequence[Benchmark]) -> Iterator[str]:
         for row in run.rows:
             wrong = max(row.out_of_place_wrong or 0, row.in_place_wrong or 0)
             if wrong:
-                yield f"wrong data between {between}: {wrong:.0f} elements of {row.size} bytes"
+                counted = format_count(int(wrong), "wrong element")
+                yield f"wrong data between {between}: {counted} in messages of {row.size} bytes"
         if run.out_of_bounds:
             yield f"wrong data between {between}: {run.out_of_bounds} values are out of bounds"
     if any(rank.report and rank.report.code == WRONG_DATA_CODE for _, rank in pairs):
