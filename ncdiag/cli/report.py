@@ -1,24 +1,42 @@
-"""``ncdiag report``: render a sweep's report again, from its journal."""
+"""``ncdiag report``: render a sweep's report again, or compare two sweeps."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ncdiag.cli import console, options
+from ncdiag.model.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from ncdiag.model.verdict import SweepReport
 
 
 def report(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="The report directory of a sweep.")
     ],
+    later: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DIR2",
+            show_default=False,
+            help="That of a later sweep: say what changed, and write nothing.",
+        ),
+    ] = None,
     *,
+    output_format: options.Format = options.OutputFormat.TEXT,
     no_color: options.NoColor = False,
 ) -> None:
-    """Render the report of a sweep again from its journal; contacts nobody.
+    """Render the report of a sweep again from its journal, or compare two; contacts nobody.
 
-    The exit code is that of the sweep: 0 healthy, 1 faulty, 3 inconclusive, 130 interrupted.
+    The exit code is that of the sweep: 0 healthy, 1 faulty, 3 inconclusive, 130 interrupted. Of
+    two sweeps it is 1 where something got worse, 3 where that could not be decided, else 0.
     """
+    if later is not None:
+        raise typer.Exit(_compare(directory, later, output_format, no_color=no_color))
+    if output_format is not options.OutputFormat.TEXT:
+        raise UsageError(f"--format goes with two sweeps; of one, {directory}/report.json is JSON")
     # These bring numpy and pandas with them, which --help has no use for.
     from ncdiag.cli.run_sweep import conclude
     from ncdiag.measure.journal import read_journal
@@ -26,3 +44,25 @@ def report(
 
     record = SweepRecord.of(read_journal(directory))
     raise typer.Exit(conclude(record, directory, console.results(no_color=no_color)))
+
+
+def _compare(
+    earlier: Path, later: Path, output_format: options.OutputFormat, *, no_color: bool
+) -> ExitCode:
+    from ncdiag.diagnose.comparison import compare
+    from ncdiag.report.comparison.json_report import render_json
+    from ncdiag.report.comparison.text import render_text
+
+    found = compare(_read(earlier), _read(later))
+    if output_format is options.OutputFormat.JSON:
+        console.write(render_json(found))
+    else:
+        render_text(found, console.results(no_color=no_color))
+    return found.exit_code
+
+
+def _read(directory: Path) -> "SweepReport":
+    from ncdiag.measure.journal import read_journal
+    from ncdiag.measure.record import SweepRecord
+
+    return SweepRecord.of(read_journal(directory)).report()

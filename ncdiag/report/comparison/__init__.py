@@ -1,0 +1,1 @@
+"""Two sweeps side by side, for people and for programs."""
