@@ -172,9 +172,9 @@ class PerftestEngine:
         """Start the side that waits, run the other one, end both."""
         slack_s = _GPU_SLACK_S if self._gpu_memory else _SLACK_S
         deadline_s = planned_s(self._options.timing) + slack_s
-        token = secrets.token_hex(8)
+        run_id = secrets.token_hex(8)
         wait = ServeTask(
-            token=token,
+            run_id=run_id,
             nic=server.place.nic,
             argv=self._argv(server),
             variables=dict(server.place.variables),
@@ -197,7 +197,7 @@ class PerftestEngine:
         if connected is None:
             connected = Side(problem=why)
         moved = connected.figures.payload_bytes if connected.figures else 0
-        end = FinishTask(token=token, grace_s=_GRACE_S, payload_bytes=moved)
+        end = FinishTask(run_id=run_id, grace_s=_GRACE_S, payload_bytes=moved)
         waited, why = self._ask(server, task.finish, end, 2 * _GRACE_S, Side)
         return waited or Side(problem=why), connected
 

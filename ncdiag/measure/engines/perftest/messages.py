@@ -41,12 +41,12 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServeTask(msgspec.Struct, frozen=True, kw_only=True):
-    """Start the side that waits, on a free TCP port; ``token`` names it from then on.
+    """Start the side that waits, on a free TCP port; ``run_id`` names it from then on.
 
     Whatever happens to the driver, it is killed after ``lifetime_s``.
     """
 
-    token: str
+    run_id: str
     nic: Nic
     argv: tuple[str, ...]
     variables: dict[str, str]
@@ -76,7 +76,7 @@ class FinishTask(msgspec.Struct, frozen=True, kw_only=True):
     ``payload_bytes`` is what its port's counters should account for, in one direction or the other.
     """
 
-    token: str
+    run_id: str
     grace_s: float
     payload_bytes: int = 0
 

@@ -90,7 +90,7 @@ def connect(payload: bytes) -> bytes:
 def finish(payload: bytes) -> bytes:
     """End the side that waited (FinishTask to Side)."""
     task = msgspec.json.decode(payload, type=FinishTask)
-    server = _servers().pop(task.token, None)
+    server = _servers().pop(task.run_id, None)
     if server is None:
         return msgspec.json.encode(Side(problem="its worker was started anew meanwhile"))
     ended = server.end(task.grace_s)
@@ -163,7 +163,7 @@ class Server:
 
 @cache
 def _servers() -> dict[str, Server]:
-    """The programs of this process that wait, by token."""
+    """The programs of this process that wait, by the name of their run."""
     return {}
 
 
@@ -176,7 +176,7 @@ def _serve_on(
     server.start(Launch(argv=argv, hosts=(), environment=task.variables), task.lifetime_s)
     while server.running:
         if listens(port):
-            _servers()[task.token] = server
+            _servers()[task.run_id] = server
             return Served(port=port), False
         if time.monotonic() > end_s:
             server.end(0.0)
