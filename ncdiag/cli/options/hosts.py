@@ -34,8 +34,8 @@ Launcher = Annotated[
         "--launcher",
         metavar="NAME",
         rich_help_panel=_HOSTS,
-        help="How workers are started: ssh, local (loopback addresses only), slurm, hydra, openmpi, "
-        "kubernetes, or auto.",
+        help="How workers are started: ssh, local (loopback addresses only), slurm, hydra, "
+        "openmpi, kubernetes, or auto.",
     ),
 ]
 SshOption = Annotated[
