@@ -1,7 +1,6 @@
 """Sizes that fall out of the curve, and figures that do not repeat."""
 
 from collections.abc import Mapping, Sequence
-from statistics import median
 
 from ncdiag.diagnose.bench.points import Looks, rated
 from ncdiag.diagnose.bench.thresholds import (
@@ -110,16 +109,3 @@ def find_noise(curve: Sequence[BenchPoint]) -> BenchFinding | None:
         next="see that nothing else uses the hosts and the fabric, and measure again",
         size_bytes=worst.size_bytes,
     )
-
-
-def typical_spread(curve: Sequence[BenchPoint]) -> float | None:
-    """The median spread over the repeats, of the median rate; ``None`` without repeats."""
-    spreads = [
-        (point.max_busbw_gb_per_s - point.min_busbw_gb_per_s) / rate
-        for point, rate in rated(curve)
-        if point.repeats > 1
-        and rate > 0
-        and point.max_busbw_gb_per_s is not None
-        and point.min_busbw_gb_per_s is not None
-    ]
-    return median(spreads) if spreads else None

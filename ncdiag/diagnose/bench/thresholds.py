@@ -1,7 +1,7 @@
 """Every bound that a benchmark is judged by, with its reason."""
 
 # Sizes are on a level where they reach this share of one another. On a curve of latency plus bytes
-# over bandwidth, the middle one of three sizes that double reaches 0.89 of the whole bandwidth then.
+# over bandwidth, the middle one of three sizes that double then reaches 0.89 of what all of it is.
 LEVEL_SHARE = 0.9
 # Fewer sizes on the level are no level: the curve may still rise.
 LEAST_LEVEL_SIZES = 3

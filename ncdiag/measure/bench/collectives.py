@@ -37,10 +37,16 @@ class Operation(ABC):
         self.size_bytes = self.part * _BYTES * (ranks if self.parted else 1)
         self.prepare()
 
-    def numbers(self, length: int, plus: float, start: int = 0) -> torch.Tensor:
-        """The pattern from ``start`` on, plus a number."""
-        places = torch.arange(start, start + length, device=self.device) % _PATTERN
-        return places.to(torch.float32) + plus
+    def numbers(self, length: int, plus: float, start: int = 0, *, times: int = 1) -> torch.Tensor:
+        """The pattern from ``start`` on, so many times, plus a number; takes no memory besides."""
+        pattern = torch.arange(_PATTERN, dtype=torch.float32, device=self.device) * times + plus
+        offset = start % _PATTERN
+        return pattern.repeat(-(-(offset + length) // _PATTERN))[offset : offset + length]
+
+    def sums(self, length: int, start: int = 0) -> torch.Tensor:
+        """What all ranks' numbers add up to."""
+        of_ranks = self.ranks * (self.ranks - 1) / 2
+        return self.numbers(length, of_ranks, start, times=self.ranks)
 
     @abstractmethod
     def prepare(self) -> None:
@@ -74,8 +80,7 @@ class _AllReduce(Operation):
         return [self.group.allreduce([self.data])]
 
     def wrong(self) -> int:
-        whole = self.numbers(self.part, 0) * self.ranks + self.ranks * (self.ranks - 1) / 2
-        return _differing(self.data, whole)
+        return _differing(self.data, self.sums(self.part))
 
 
 class _Reduce(_AllReduce):
@@ -122,8 +127,7 @@ class _ReduceScatter(Operation):
         return [self.group.reduce_scatter([self.own], [list(self.all.chunk(self.ranks))])]
 
     def wrong(self) -> int:
-        pattern = self.numbers(self.part, 0, self.rank * self.part)
-        return _differing(self.own, pattern * self.ranks + self.ranks * (self.ranks - 1) / 2)
+        return _differing(self.own, self.sums(self.part, self.rank * self.part))
 
 
 class _AllToAll(Operation):

@@ -54,13 +54,14 @@ def _rated(curve: BenchCurve) -> list[tuple[BenchPoint, float]]:
 
 
 def _draw(axes: Axes, curve: BenchCurve, others: Sequence[BenchCurve]) -> None:
-    for one in others:
+    for number, one in enumerate(others):
         known = _rated(one)
         axes.plot(
             [point.size_bytes for point, _ in known],
             [rate for _, rate in known],
             color=_OTHER,
             linewidth=1,
+            label=None if number else "fewer hosts",
         )
     _label_ends(axes, others)
     _draw_bands(axes, curve)
