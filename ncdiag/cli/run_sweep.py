@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -213,10 +213,22 @@ def show_plan(record: SweepRecord, way: Way, console: Console) -> None:
 
 
 def carry_out(
-    record: SweepRecord, way: Way, directory: Path, watcher: Watcher, *, budget_s: float | None
+    record: SweepRecord,
+    way: Way,
+    directory: Path,
+    watcher: Watcher,
+    *,
+    budget_s: float | None,
+    at_a_time: int | None = None,
 ) -> None:
-    """Measure; every result is in ``record`` and in the journal, also after an interrupt."""
+    """Measure; every result is in ``record`` and in the journal, also after an interrupt.
+
+    ``at_a_time`` holds for this run, whatever was planned: one that is resumed may be in a hurry.
+    """
     plan = record.plan
+    settings = plan.engine_settings
+    if at_a_time is not None:
+        settings = replace(settings, at_a_time=at_a_time)
     fresh = not (directory / JOURNAL_NAME).exists()
     engine = open_engine(
         plan.engine,
@@ -224,7 +236,7 @@ def carry_out(
         way.launcher_for(plan.hosts),
         EngineOptions(
             timing=plan.timing,
-            settings=plan.engine_settings,
+            settings=settings,
             fleet=FleetOptions(driver_address=way.driver_address),
             variables=plan.variables,
         ),

@@ -130,7 +130,8 @@ def sweep(
     in_allocation(chosen, way.slurm, nodes, found.plan.hosts, messages)
     directory = resume or prepare_directory(output, "sweep", force=force)
     with ConsoleWatcher(messages, verbose=verbose) as watcher:
-        run_sweep.carry_out(found, way, directory, watcher, budget_s=budget)
+        hurry = at_a_time if options.is_given(context, "at_a_time") else None
+        run_sweep.carry_out(found, way, directory, watcher, budget_s=budget, at_a_time=hurry)
     code = run_sweep.conclude(found, directory, console.results(no_color=no_color))
     if record:
         keep(found.report(), store, directory=directory, quiet=quiet)

@@ -42,6 +42,7 @@ from ncdiag.cli.options.measuring import (
     SweepMode,
     TopologyDumps,
     WarmupTime,
+    is_given,
     refuse_changes,
 )
 from ncdiag.cli.options.output import (
@@ -118,6 +119,7 @@ __all__ = [
     "Verbose",
     "WarmupTime",
     "as_parameter",
+    "is_given",
     "parse_duration_above_zero_s",
     "parse_share",
     "parse_size_above_zero_bytes",

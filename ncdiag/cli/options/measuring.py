@@ -66,7 +66,10 @@ TopologyDumps = Annotated[
 Engine = Annotated[
     str,
     typer.Option(
-        "--engine", metavar="NAME", rich_help_panel=_MEASURING, help="What measures: torch."
+        "--engine",
+        metavar="NAME",
+        rich_help_panel=_MEASURING,
+        help="What measures: torch, mpi, nccl-tests or perftest.",
     ),
 ]
 NcclTestsDirectory = Annotated[
@@ -211,15 +214,19 @@ DryRun = Annotated[
 ]
 
 
+def is_given(context: typer.Context, name: str) -> bool:
+    """Whether a parameter stands on the command line, and is no default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def refuse_changes(context: typer.Context, planned: Mapping[str, object]) -> None:
     """Refuse options of the command line that say something else than the sweep to resume.
 
     ``planned`` maps parameters to what was planned. Raises :class:`UsageError`.
     """
     for name, value in planned.items():
-        given = context.params[name]
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE" and given != value:
+        if is_given(context, name) and context.params[name] != value:
             option = name.replace("_", "-")
             raise UsageError(
                 f"--{option} cannot change when a sweep is resumed (it is {value}); "
