@@ -251,7 +251,7 @@ class _Group:
         if curve.efficiency is not None and curve.efficiency < self._faulty_below:
             yield _below(
                 BenchFindingKind.BELOW_EXPECTATION,
-                self._where(),
+                len(self._runs[0].hosts),
                 plateau,
                 curve.expected_busbw_gb_per_s or 0.0,
                 "expected",
@@ -260,18 +260,18 @@ class _Group:
         before = curve.history_plateau_gb_per_s
         if before and plateau.busbw_gb_per_s < self._faulty_below * before:
             what = f"the median of {curve.history_runs} earlier benchmarks"
-            yield _below(
-                BenchFindingKind.BELOW_HISTORY, self._where(), plateau, before, what, fault=True
-            )
+            hosts = len(self._runs[0].hosts)
+            yield _below(BenchFindingKind.BELOW_HISTORY, hosts, plateau, before, what, fault=True)
 
 
 def _below(
-    kind: BenchFindingKind, where: str, plateau: Plateau, should: float, what: str, *, fault: bool
+    kind: BenchFindingKind, hosts: int, plateau: Plateau, should: float, what: str, *, fault: bool
 ) -> BenchFinding:
     share = f"{plateau.busbw_gb_per_s / should:.0%}".replace("%", " %")
     text = (
-        f"{where} reach {plateau.busbw_gb_per_s:.4g} GB/s from {format_bytes(plateau.from_bytes)} "
-        f"on, {share} of {should:.4g} GB/s {what}"
+        f"{format_count(hosts, 'host')} {'reach' if hosts > 1 else 'reaches'} "
+        f"{plateau.busbw_gb_per_s:.4g} GB/s from {format_bytes(plateau.from_bytes)} on, "
+        f"{share} of {should:.4g} GB/s {what}"
     )
     if not fault:
         text += "; published runs miss this expectation too"
@@ -279,7 +279,11 @@ def _below(
         kind=kind,
         severity=BenchSeverity.FAULT if fault else BenchSeverity.NOTE,
         text=text,
-        next="ncdiag sweep over the same hosts names slow links; ncdiag env audit, the settings",
+        next=(
+            "ncdiag sweep over the same hosts names slow links; ncdiag env audit, the settings"
+            if hosts > 1
+            else "ncdiag topo check, with a dump of this host, names slow links and slots"
+        ),
     )
 
 
