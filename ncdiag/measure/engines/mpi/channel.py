@@ -99,6 +99,7 @@ class MpiChannel:
                 self._pause(began_s)
                 in_a_row = 0
         self._open.remove(request)
+        self._between()
 
     def _pause(self, began_s: float) -> None:
         now_s = time.monotonic()

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 
 import msgspec
 from mpi4py import MPI
@@ -21,7 +22,10 @@ from ncdiag.measure.engines.mpi.messages import (
     decode_told,
     encode_said,
 )
+from ncdiag.measure.engines.stream import PeerLostError
 
+_BEAT = b"null"
+_END = b"end"
 # Tag 0 is for control; pairs have the others.
 CONTROL_TAG = 0
 # While a pair is measured, messages are looked for this often: beats, mostly.
@@ -48,9 +52,14 @@ class Inbox:
         return self._parts.popleft() if self._parts else None
 
     def look_sometimes(self) -> None:
-        """The same as ``look``, but seldom enough to cost nothing."""
+        """The same as ``look``, but seldom enough to cost nothing, for while a pair is measured.
+
+        Raises PeerLostError where the end has come meanwhile.
+        """
         if time.monotonic() - self._looked_s > _LOOK_S:
             self.look()
+            if self.is_ended:
+                raise PeerLostError("the driver ended it")
 
     def look(self) -> None:
         """Take in what has come."""
@@ -59,6 +68,11 @@ class Inbox:
             while not self._told.empty():
                 self._pass_on(self._told.get())
             return
+        # Where rank 0 is lost nothing more is heard, and the lease runs out.
+        with suppress(MPI.Exception):
+            self._receive()
+
+    def _receive(self) -> None:
         status = MPI.Status()
         while self._world.Iprobe(0, CONTROL_TAG, status):
             data = bytearray(status.Get_count(MPI.BYTE))
@@ -101,12 +115,9 @@ class Inbox:
                 self._take(told)
 
     def _send(self, rank: int, data: bytes) -> None:
-        """Begin to send; a rank that takes nothing gets no more beats on top."""
-        waiting = [request for request in self._under_way.get(rank, []) if not request.Test()]
-        if not waiting or data is not _BEAT:
-            waiting.append(self._world.Isend([data, MPI.BYTE], rank, CONTROL_TAG))
-        self._under_way[rank] = waiting
-
-
-_BEAT = b"null"
-_END = b"end"
+        """Begin to send; a rank that takes nothing gets no more beats, a lost one nothing."""
+        with suppress(MPI.Exception):
+            waiting = [request for request in self._under_way.get(rank, []) if not request.Test()]
+            if not waiting or data is not _BEAT:
+                waiting.append(self._world.Isend([data, MPI.BYTE], rank, CONTROL_TAG))
+            self._under_way[rank] = waiting

@@ -1,5 +1,6 @@
 """Buffers in host memory for the stream of chunks, by numpy, and in GPU memory by torch."""
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ class HostMemory:
     """Buffers and the expected content for transfers, made once and used for every pair."""
 
     def __init__(self, max_chunk_bytes: int) -> None:
-        self._pattern = np.frombuffer(pattern(max_chunk_bytes), dtype=np.uint8)
+        self._pattern = _pattern(max_chunk_bytes)
         self._slots = [np.empty(max_chunk_bytes, dtype=np.uint8) for _ in range(SLOTS)]
         self._headers = [slot[:HEADER_BYTES].view(np.int64) for slot in self._slots]
         self.token: Bytes = np.zeros(HEADER_BYTES, dtype=np.uint8)
@@ -54,6 +55,11 @@ class HostMemory:
     def _expected(self, number: int, start: int, end: int, *, forward: bool) -> Bytes:
         offset = pattern_offset(number, forward=forward)
         return self._pattern[offset + start : offset + end]
+
+
+@cache
+def _pattern(max_chunk_bytes: int) -> Bytes:
+    return np.frombuffer(pattern(max_chunk_bytes), dtype=np.uint8)
 
 
 def gpu_memory(max_chunk_bytes: int) -> "Memory[torch.Tensor]":
