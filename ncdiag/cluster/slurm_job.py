@@ -1,4 +1,4 @@
-"""How the Slurm allocation around us was made.
+"""How the Slurm allocation around us was made, and what its steps are by default.
 
 Slurm keeps whether a failed node ends a job to itself: neither scontrol nor the environment tells.
 What does is the command that made it, where that can still be found.
@@ -16,6 +16,7 @@ _MAX_ANCESTORS = 64
 _NO_KILL = re.compile(r"(?:-[HIKQsv]*k|--no-kill)")
 _BARE = re.compile(r"-[A-Za-z]|--[a-z-]+")
 _SUBMIT_LINE = re.compile(r"\sSubmitLine=(?P<line>.*?)(?=\s[A-Z]\w*=|$)", re.MULTILINE)
+_MPI_DEFAULT = re.compile(r"^MpiDefault\s*=\s*(\S+)", re.MULTILINE)
 _VARIABLES = ("SALLOC_NO_KILL", "SBATCH_NO_KILL")
 
 
@@ -45,6 +46,14 @@ def asks_for_no_kill(words: list[str]) -> bool:
             return True
         before = word
     return False
+
+
+def default_mpi() -> str | None:
+    """How ranks find one another (PMI) where srun is not told; ``None`` where Slurm does not say."""
+    if chosen := os.environ.get("SLURM_MPI_TYPE"):
+        return chosen
+    found = _MPI_DEFAULT.search(_scontrol("show", "config"))
+    return found[1] if found else None
 
 
 def _salloc_above_us() -> list[str]:

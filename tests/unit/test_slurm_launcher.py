@@ -105,6 +105,18 @@ def test_an_mpi_program_needs_an_allocation(slurm: Slurm, monkeypatch: pytest.Mo
     assert "not inside a Slurm allocation" in str(SlurmStarter(OPTIONS).unavailable())
 
 
+def test_without_a_pmi_no_mpi_program_is_started(
+    slurm: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SLURM_MPI_TYPE", raising=False)
+    slurm("h[1-3]", "MpiDefault              = none\n")
+    assert "--srun-arg=--mpi=pmix" in str(SlurmStarter(OPTIONS).unavailable())
+    told = LauncherOptions(python="x", slurm=SlurmOptions(srun_arguments=("--mpi=pmi2",)))
+    assert SlurmStarter(told).unavailable() is None
+    slurm("h[1-3]", "MpiDefault              = pmix\n")
+    assert SlurmStarter(OPTIONS).unavailable() is None
+
+
 def test_variables_of_an_mpi_program_may_hold_commas_and_the_operator_names_the_pmi() -> None:
     options = LauncherOptions(python="x", slurm=SlurmOptions(srun_arguments=("--mpi=pmix",)))
     program = MpiProgram(argv=("prog", "a b"), ranks_per_host=2, variables={"X": "a,b"}, stdin=b"i")

@@ -10,6 +10,7 @@ from ncdiag.cluster.launchers.slurm import (
     step_arguments,
 )
 from ncdiag.cluster.mpi.base import MpiProgram
+from ncdiag.cluster.slurm_job import default_mpi
 from ncdiag.model.host import Host
 
 
@@ -30,8 +31,17 @@ class SlurmStarter:
         if SlurmLauncher(self.options).unavailable():
             return NOT_INSTALLED
         if SlurmLauncher.inside():
-            return None
+            return self._without_pmi()
         return "not inside a Slurm allocation (salloc -N4 ncdiag ..., or --launcher slurm)"
+
+    def _without_pmi(self) -> str | None:
+        told = any(one.startswith("--mpi=") for one in self.options.slurm.srun_arguments)
+        if told or default_mpi() != "none":
+            return None
+        return (
+            "Slurm's MpiDefault is none, with which each rank would be alone: name one of "
+            "'srun --mpi=list', such as --srun-arg=--mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH)"
+        )
 
     def launch(self, hosts: Sequence[Host], program: MpiProgram) -> Launch:
         """One step, which ends whole with the first rank that fails; raises UsageError."""

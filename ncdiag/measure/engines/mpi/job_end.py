@@ -53,6 +53,8 @@ DEATHS: Final = (
 _FILLER = re.compile(
     r"^[\s=*\-]*$|^=\s+(?:BAD TERMINATION|EXIT CODE|CLEANING UP|YOU CAN IGNORE)"
     r"|EXIT STRING|Fatal error in|Press Ctrl-C"
+    r"|^srun: (?!error: |fatal: )|^srun: error: \S+: tasks? [\d,-]+: "
+    r"|^slurmstepd\S*: error: \*\*\* (?:STEP|JOB) "
 )
 
 
