@@ -49,7 +49,7 @@ def asks_for_no_kill(words: list[str]) -> bool:
 
 
 def default_mpi() -> str | None:
-    """How ranks find one another (PMI) where srun is not told; ``None`` where Slurm does not say."""
+    """How ranks find one another (PMI) where srun is not told; ``None`` if Slurm does not say."""
     if chosen := os.environ.get("SLURM_MPI_TYPE"):
         return chosen
     found = _MPI_DEFAULT.search(_scontrol("show", "config"))
