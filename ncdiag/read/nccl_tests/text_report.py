@@ -1,9 +1,12 @@
 """Reads the text that one run of nccl-tests or rccl-tests printed, with what ran into it."""
 
 import re
+from collections.abc import Iterable
+from io import BytesIO
 from itertools import islice
 
 from ncdiag.model.log import Benchmark, LogEvidence
+from ncdiag.read.line import Line
 from ncdiag.read.nccl_tests.table import TableReader
 from ncdiag.read.peel import Peeler
 
@@ -42,14 +45,21 @@ def read_text(data: bytes, path: str) -> list[Benchmark]:
     cut rows in two anywhere, also within a number.
     """
     reader, evidence, peeler = TableReader(), LogEvidence(), Peeler(path)
-    needles = tuple(reader.needles)
-    parts = _without_records(data[:MAX_BYTES]).split(b"\n")
-    for number, part in enumerate([*parts, None], 1):
-        lines = peeler.finish() if part is None else peeler.feed(part, number)
+    wanted = re.compile(b"|".join(map(re.escape, sorted(reader.needles))))
+    hits: set[int] = set()
+
+    def hand_on(lines: Iterable[Line]) -> None:
         for line in lines:
-            raw = parts[line.place.line - 1]
-            if reader.open or any(needle in raw for needle in needles):
+            if reader.open or line.place.line in hits:
                 reader.read(line, ())
+
+    for number, raw in enumerate(BytesIO(_without_records(data[:MAX_BYTES])), 1):
+        if wanted.search(raw):
+            hits.add(number)
+        elif not reader.open:
+            continue
+        hand_on(peeler.feed(raw.removesuffix(b"\n"), number))
+    hand_on(peeler.finish())
     reader.finish(evidence)
     return evidence.benchmarks
 
