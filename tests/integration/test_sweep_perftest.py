@@ -100,10 +100,13 @@ def test_what_fails_is_told_in_the_programs_own_words(lab: BringUp, tmp_path: Pa
 def test_a_program_that_hangs_is_killed(lab: BringUp, tmp_path: Path) -> None:
     hosts = lab(LAB.replace("[1-3]", "[1-2]"))
     (tmp_path / "faults.json").write_text(json.dumps({hosts.address("h2"): "hang"}))
-    run = sweep(hosts, tmp_path, "--budget", "30s")
+    # What failed is tried again as long as there is time.
+    run = sweep(hosts, tmp_path, "--budget", "75s")
     assert run.code == 3, run.said
     assert run.report["isolate"] == []
-    assert all("ib_write_bw was killed after" in one["error"] for one in run.links.values())
+    assert len(run.links) == 2
+    for link in run.links.values():
+        assert "ib_write_bw was killed after" in (link["error"] or ""), run.said
     assert is_quiet(hosts, ("h1", "h2"))
 
 
