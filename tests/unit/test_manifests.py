@@ -172,3 +172,25 @@ def test_images_are_named_as_one_is_used_to(image: str) -> None:
 def test_a_daemonset_takes_nothing_for_a_sweep(capfd: pytest.CaptureFixture[str]) -> None:
     assert main.run(["manifests", "daemonset", "--image", "a", "--", "--engine", "x"]) == 2
     assert "a daemonset only idles" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("separator", [".", "_", "__", "-", "---", "/"])
+def test_a_long_name_of_an_image_that_is_wrong_is_refused_at_once(separator: str) -> None:
+    """With two ways to read one separator it would take longer than anybody waits."""
+    with pytest.raises(UsageError, match="Kubernetes does not take"):
+        Wishes(image=separator.join(["a"] * 120) + "!")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", ["1e3", "7", "0x1f", "0o17", "1_000", "y", "n", "on", "null"])
+def test_text_that_reads_like_a_number_or_a_truth_value_stands_in_quotes(
+    kind: str, text: str
+) -> None:
+    """kubectl's YAML knows more of them than Python's, and Kubernetes refuses what it reads."""
+    wishes = Wishes(image=text, name="ncdiag", namespace=None, node_selector=(f"a={text}",))
+    told = render(kind, wishes)
+    assert f"image: '{text}'" in told.replace('"', "'")
+    assert f"  a: '{text}'" in told.replace('"', "'")
+    [pod, *_] = templates(kind, wishes)
+    [container] = pod["spec"]["containers"]
+    assert container["image"] == text

@@ -1,5 +1,6 @@
 """Manifests as YAML, with a word before them on how to use them."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +14,9 @@ from ncdiag.report.manifests.wishes import Wishes
 
 # Words of a command are not broken over lines.
 _WIDTH = 1000
+# What kubectl's YAML takes for a number or a truth value where Python's does not (1e3, y): such
+# text is put in quotes, as is all that begins as a number does.
+_MISTAKEN: Final = re.compile(r"[-+]?\.?\d.*|[yYnN]", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,20 @@ def render(kind: str, wishes: Wishes) -> str:
     return "\n".join(head) + "\n" + "".join(map(_document, chosen.objects(wishes)))
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes text so that no reader of YAML takes it for anything else."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = "'" if _MISTAKEN.fullmatch(value) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
 def _document(manifest: Manifest) -> str:
-    text = yaml.safe_dump(manifest, sort_keys=False, width=_WIDTH, default_flow_style=False)
+    text = yaml.dump(
+        manifest, Dumper=_Dumper, sort_keys=False, width=_WIDTH, default_flow_style=False
+    )
     return f"---\n{text}"

@@ -17,9 +17,12 @@ _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _RFC_1123: Final = re.compile(_LABEL)
 _SUBDOMAIN: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _PART: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+# Each separator is one of a kind only: were there two ways to read one, a long name that is wrong
+# would be read in two to the power of their number.
+_PATH_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _IMAGE: Final = re.compile(
     r"(?:[A-Za-z0-9.-]+(?::\d{1,5})?/)?"  # a registry
-    r"[a-z0-9]+(?:(?:[._-]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._-]|__|-+)[a-z0-9]+)*)*"
+    rf"{_PATH_PART}(?:/{_PATH_PART})*"
     r"(?::\w[\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?",
     re.ASCII,
 )
