@@ -33,6 +33,9 @@ _MOST_GPUS_PROVED = 8  # of one domain by NVLS
 _NEWEST_XGMI = ("MI355X", "gfx95")
 _BY_NVLS = (Algorithm.NVLS, Algorithm.NVLSTREE)
 _BY_TREE = (Algorithm.TREE, Algorithm.NVLSTREE)
+# Between hosts, published runs of these sizes reached 0.4 to 0.9 of the curve.
+_UNRELIABLE_BYTES = (4 << 20, 64 << 20)
+_OF_MIDDLE_SIZES = "4 to 64 MiB between hosts: runs reached 0.4 to 0.9 of the curve"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +53,9 @@ class CollectiveExpectation:
 
     ``binding`` names the resource that sets the limit. ``derivation`` leads to
     ``algbw_gb_per_s`` and ``busbw_gb_per_s``; ``others`` are the algorithms that were weighed as
-    well, each with its bus bandwidth in GB/s.
+    well, each with its bus bandwidth in GB/s. ``unreliable`` means that published runs of large
+    messages miss it by more than 15 %, ``unreliable_bytes`` are the least and the largest size
+    whose runs miss the curve by that; ``notes`` say so in words.
     """
 
     machine: str
@@ -66,7 +71,13 @@ class CollectiveExpectation:
     curve: tuple[Point, ...]
     ways: tuple[Way, ...]
     notes: tuple[str, ...] = ()
-    """Where published runs are known to differ from this by more than 15 %."""
+    unreliable: bool = False
+    unreliable_bytes: tuple[int, int] | None = None
+
+    def judges(self, size_bytes: int) -> bool:
+        """Whether a machine may be judged by what it reaches at one size."""
+        least, most = self.unreliable_bytes or (0, -1)
+        return not self.unreliable and not least <= size_bytes <= most
 
     def at(self, size_bytes: int) -> Point:
         """What to expect of messages of one size, in bytes as nccl-tests counts them."""
@@ -115,6 +126,8 @@ def expect_collective(
         for one, its_limit in found
         for way in ways(machine, collective, one, layout, its_limit.gb_per_s)
     )
+    off = _known_to_be_off(machine, collective, chosen, layout)
+    between_hosts = layout.domains > 1
     return CollectiveExpectation(
         machine=machine.name,
         collective=collective,
@@ -128,21 +141,21 @@ def expect_collective(
         others=tuple((one, its.gb_per_s * factor) for one, its in found if one is not chosen),
         curve=tuple(best_point(every_way, size, factor) for size in CURVE_SIZES_BYTES),
         ways=every_way,
-        notes=_known_to_be_off(machine, collective, chosen, layout),
+        notes=(*off, *((_OF_MIDDLE_SIZES,) if between_hosts else ())),
+        unreliable=bool(off),
+        unreliable_bytes=_UNRELIABLE_BYTES if between_hosts else None,
     )
 
 
 def _known_to_be_off(
     machine: Machine, collective: Collective, algorithm: Algorithm, layout: Layout
 ) -> tuple[str, ...]:
-    """What published runs say against the model; docs/expect.md has the figures."""
+    """What published runs of large messages say against it; docs/expect.md has the figures."""
     notes = []
     if algorithm in _BY_NVLS and layout.per_domain > _MOST_GPUS_PROVED:
         notes.append("runs of 72 GPUs reached 0.6 to 0.8 of this: do not judge by it")
     if collective is Collective.ALLTOALL and machine.gpu.startswith(_NEWEST_XGMI):
         notes.append("AMD's reference for MI355X is 0.86 of this: do not judge by it")
-    if layout.domains > 1:
-        notes.append("4 to 64 MiB between hosts: runs reached 0.4 to 0.9 of the curve")
     return tuple(notes)
 
 

@@ -76,7 +76,8 @@ class BenchPoint:
 class BenchCurve:
     """The sizes of one number of hosts; ``plateau_busbw_gb_per_s`` is where large sizes level off.
 
-    ``efficiency`` is that over the expectation for large sizes; ``None`` where either is not known.
+    ``efficiency`` is that over the expectation for large sizes; ``None`` where either is not known,
+    and ``expectation_unreliable`` where published runs miss it too, so that it proves nothing.
     ``error`` says why a run gave nothing, or not all. ``history_plateau_gb_per_s`` is the median
     plateau of ``history_runs`` earlier benchmarks like this one.
     """
@@ -89,6 +90,7 @@ class BenchCurve:
     expected_busbw_gb_per_s: float | None = None
     expected_from: tuple[str, ...] = ()
     efficiency: float | None = None
+    expectation_unreliable: bool = False
     error: str | None = None
     history_plateau_gb_per_s: float | None = None
     history_runs: int = 0

@@ -209,6 +209,18 @@ def test_what_is_known_to_be_off_is_said() -> None:
     assert any("of the curve" in note for note in expect(A100, 4).notes)
 
 
+def test_what_is_known_to_be_off_judges_no_machine() -> None:
+    mi355x = find_machine("mi355x-8x400g")
+    for off in (expect(NVL72, 18), expect_collective(mi355x, Collective.ALLTOALL, 1)):
+        assert off.unreliable
+        assert not off.judges(8 << 30)
+    between_hosts, inside = expect(A100, 4), expect(H100)
+    assert not between_hosts.unreliable
+    sizes = [2 << 20, 4 << 20, 64 << 20, 128 << 20]
+    assert [between_hosts.judges(size) for size in sizes] == [True, False, False, True]
+    assert all(inside.judges(size) for size in sizes)
+
+
 def test_without_gpudirect_rdma_every_byte_crosses_the_host_bridge_twice() -> None:
     with_it = expect(A100, 4)
     without = expect(A100, 4, conditions=Conditions(gdr=False))

@@ -65,21 +65,33 @@ def _cliff(
 
 
 def find_drop(curve: Sequence[BenchPoint]) -> BenchFinding | None:
-    """A note where the largest size alone falls: nothing larger can say whether it is a cliff."""
+    """A note where the largest sizes fall and stay low: nothing larger can say what that is."""
     known = list(rated(curve))
-    if len(known) <= CLIFF_NEIGHBOURS:
-        return None
-    point, rate = known[-1]
-    beside = min(r for _, r in known[-1 - CLIFF_NEIGHBOURS : -1])
-    if rate >= CLIFF_SHARE * beside:
-        return None
-    size = format_bytes(point.size_bytes)
-    share = f"{rate / beside:.0%}".replace("%", " %")
+    best = max((rate for _, rate in known), default=0.0)
+    for number in range(CLIFF_NEIGHBOURS, len(known)):
+        beside = min(rate for _, rate in known[number - CLIFF_NEIGHBOURS : number])
+        most = max(rate for _, rate in known[number:])
+        if most < CLIFF_SHARE * beside and beside >= BANDWIDTH_SHARE * best:
+            return _drop(known[number][0], most / beside, last=number == len(known) - 1)
+    return None
+
+
+def _drop(point: BenchPoint, share: float, *, last: bool) -> BenchFinding:
+    size, percent = format_bytes(point.size_bytes), f"{share:.0%}".replace("%", " %")
     return BenchFinding(
         kind=BenchFindingKind.CLIFF,
         severity=BenchSeverity.NOTE,
-        text=f"{size}, the largest size, reaches {share} of the sizes before it",
-        next="measure beyond it with --sizes, to see whether larger sizes stay slow",
+        text=(
+            f"{size}, the largest size, reaches {percent} of the sizes before it"
+            if last
+            else f"from {size} on, no size reaches more than {percent} of those before"
+        ),
+        next=(
+            "measure beyond it with --sizes, to see whether larger sizes stay slow"
+            if last
+            else f"run {size} alone with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING and compare "
+            "algorithm and protocol with those of smaller sizes"
+        ),
         size_bytes=point.size_bytes,
     )
 

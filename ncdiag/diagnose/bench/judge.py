@@ -6,10 +6,10 @@ from statistics import median
 
 from ncdiag.diagnose.bench.cliffs import find_cliffs, find_drop, find_noise
 from ncdiag.diagnose.bench.plateau import Plateau, find_plateau
-from ncdiag.diagnose.bench.points import Looks, factor_of, looks, points
+from ncdiag.diagnose.bench.points import Looks, factor_of, looks, points, rated
 from ncdiag.diagnose.bench.scaling import find_break
 from ncdiag.diagnose.bench.slow_ranks import find_slow_ranks
-from ncdiag.diagnose.bench.thresholds import EXCEEDS_SHARE, LEAST_HISTORY
+from ncdiag.diagnose.bench.thresholds import EXCEEDS_SHARE, LEAST_HISTORY, LEAST_LEVEL_SIZES
 from ncdiag.expect.collective import CollectiveExpectation
 from ncdiag.expect.traffic import Collective
 from ncdiag.model.bench import (
@@ -23,8 +23,6 @@ from ncdiag.model.bench import (
 from ncdiag.model.units import format_bytes, format_count
 from ncdiag.model.verdict import Verdict
 
-# How an expectation says of itself that published runs miss it by more than 15 %.
-_NOT_TO_JUDGE_BY = "do not judge by it"
 _NO_EXPECTATION = (
     "nothing says what these hosts should reach: give --machine or --topology to compare with "
     "theory; judged by the results alone"
@@ -129,12 +127,13 @@ class _Group:
     def _judged(self, curve: tuple[BenchPoint, ...], ranks: int) -> BenchCurve:
         plateau, expected = self._plateau, self._expected
         fallen = {one.size_bytes for one in self._cliffs}
-        should = None
+        should, unreliable = None, False
         if expected is not None:
             # At the very sizes that were measured: larger ones may reach more.
             should = expected.busbw_gb_per_s
             if plateau is not None:
                 should = median(expected.at(size).busbw_gb_per_s for size in plateau.sizes_bytes)
+            unreliable = not _judges(expected, plateau)
         errors = list(dict.fromkeys(run.error for run in self._runs if run.error))
         return BenchCurve(
             hosts=self._runs[0].hosts,
@@ -145,13 +144,13 @@ class _Group:
             expected_busbw_gb_per_s=should,
             expected_from=() if expected is None else _derivation(expected),
             efficiency=plateau.busbw_gb_per_s / should if plateau and should else None,
+            expectation_unreliable=unreliable,
             error="; ".join(errors) or None,
         )
 
     def _with_history(self, curve: BenchCurve, history: Sequence[BenchCurve]) -> BenchCurve:
-        levels = [
-            one.plateau_busbw_gb_per_s for one in history if one.plateau_busbw_gb_per_s is not None
-        ]
+        sizes = frozenset(self._plateau.sizes_bytes if self._plateau else ())
+        levels = [level for one in history if (level := _level_at(one, sizes)) is not None]
         if len(levels) < LEAST_HISTORY:
             return curve
         by_size: dict[int, list[float]] = {}
@@ -198,9 +197,16 @@ class _Group:
                 "the traffic crosses the network"
             )
         if self.curve.points and self._plateau is None and not self.curve.error:
+            few = len(list(rated(self.curve.points))) < LEAST_LEVEL_SIZES
+            why = (
+                f"{LEAST_LEVEL_SIZES} sizes at least are needed to see where a curve levels off"
+                if few
+                else "the curve still rises at its largest sizes"
+            )
+            more = "more" if few else "larger ones"
             yield (
-                f"{self._where()}: the curve still rises at its largest sizes, so it was not "
-                "compared with anything; measure larger ones with --sizes"
+                f"{self._where()}: {why}, so it was not compared with anything; measure {more} "
+                "with --sizes"
             )
 
     def _where(self) -> str:
@@ -245,9 +251,6 @@ class _Group:
         curve, plateau = self.curve, self._plateau
         if plateau is None:
             return
-        known_to_be_off = self._expected is not None and any(
-            _NOT_TO_JUDGE_BY in note for note in self._expected.notes
-        )
         if curve.efficiency is not None and curve.efficiency < self._faulty_below:
             yield _below(
                 BenchFindingKind.BELOW_EXPECTATION,
@@ -255,13 +258,32 @@ class _Group:
                 plateau,
                 curve.expected_busbw_gb_per_s or 0.0,
                 "expected",
-                fault=not known_to_be_off,
+                fault=not curve.expectation_unreliable,
             )
         before = curve.history_plateau_gb_per_s
         if before and plateau.busbw_gb_per_s < self._faulty_below * before:
             what = f"the median of {curve.history_runs} earlier benchmarks"
             hosts = len(self._runs[0].hosts)
             yield _below(BenchFindingKind.BELOW_HISTORY, hosts, plateau, before, what, fault=True)
+
+
+def _level_at(earlier: BenchCurve, sizes_bytes: frozenset[int]) -> float | None:
+    """What ``earlier`` reached at the sizes of a plateau: larger ones reach more by design.
+
+    Without a plateau now it is its own; ``None`` where it had none, or too few of these sizes.
+    """
+    if earlier.plateau_busbw_gb_per_s is None or not sizes_bytes:
+        return earlier.plateau_busbw_gb_per_s
+    common = [rate for point, rate in rated(earlier.points) if point.size_bytes in sizes_bytes]
+    return median(common) if len(common) >= LEAST_LEVEL_SIZES else None
+
+
+def _judges(expected: CollectiveExpectation, plateau: Plateau | None) -> bool:
+    """Whether the expectation is good for most of the sizes that the plateau is taken from."""
+    if plateau is None:
+        return not expected.unreliable
+    good = sum(expected.judges(size) for size in plateau.sizes_bytes)
+    return 2 * good > len(plateau.sizes_bytes)
 
 
 def _below(

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from statistics import median
 
 from ncdiag.expect.collective import CollectiveExpectation
@@ -66,16 +67,18 @@ def _add(one: Looks, row: TableRow, factor: float | None) -> None:
         (one.out_of_place, row.out_of_place_time_us, row.out_of_place_busbw),
         (one.in_place, row.in_place_time_us, row.in_place_busbw),
     ):
-        if rate is not None:
+        if rate is not None and isfinite(rate) and rate >= 0:
             half.append((time_us, _exact(row.size, time_us, rate, factor)))
-    wrongs = [w for w in (row.out_of_place_wrong, row.in_place_wrong) if w is not None]
+    wrongs = [
+        w for w in (row.out_of_place_wrong, row.in_place_wrong) if w is not None and isfinite(w)
+    ]
     if wrongs:
         one.wrong = (one.wrong or 0.0) + sum(wrongs)
 
 
 def _exact(size: int, time_us: float | None, printed: float, factor: float | None) -> float:
     """The rate out of size and time, which has more digits than ``0.01``, where they agree."""
-    if not time_us or factor is None:
+    if not time_us or not isfinite(time_us) or factor is None:
         return printed
     worked_out = size / time_us / 1e3 * factor
     if printed < _PRECISE_GB_PER_S:
@@ -88,7 +91,7 @@ def _point(
 ) -> BenchPoint:
     half = one.better
     rates = [rate for _, rate in half]
-    times = [time for time, _ in half if time is not None]
+    times = [time for time, _ in half if time is not None and isfinite(time)]
     rate = median(rates) if rates else None
     should = None if expected is None else expected.at(size)
     return BenchPoint(

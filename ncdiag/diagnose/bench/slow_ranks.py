@@ -21,7 +21,6 @@ SYMMETRIC = frozenset(
         Collective.ALL_GATHER,
         Collective.REDUCE_SCATTER,
         Collective.ALLTOALL,
-        Collective.SENDRECV,
     }
 )
 
@@ -34,7 +33,7 @@ def find_slow_ranks(
     Iterations are compared with each other across processes, so that one that is slow for all
     blames nobody. Runs must be over the same hosts.
     """
-    if collective not in SYMMETRIC:
+    if not _symmetric(runs, collective):
         return []
     ratios: defaultdict[int, list[float]] = defaultdict(list)
     for run in runs:
@@ -52,6 +51,13 @@ def find_slow_ranks(
         _finding(runs[0], process, ratio, len(ratios))
         for process, ratio in sorted(slow.items(), key=lambda one: -one[1])
     ]
+
+
+def _symmetric(runs: Sequence[BenchRun], collective: Collective) -> bool:
+    """Whether all ranks do the same: in sendrecv, the last of a host has a neighbour elsewhere."""
+    if collective is Collective.SENDRECV:
+        return all(run.ranks_per_host == 1 or len(run.hosts) == 1 for run in runs)
+    return collective in SYMMETRIC
 
 
 def _iterations(run: BenchRun, from_bytes: int) -> Iterator[IterationTimes]:

@@ -27,6 +27,8 @@ def render_collective(expected: CollectiveExpectation, size_bytes: int | None) -
         busbw_gb_per_s=expected.busbw_gb_per_s,
         binding=expected.binding,
         notes=expected.notes,
+        unreliable=expected.unreliable,
+        unreliable_bytes=expected.unreliable_bytes,
         derivation=_lines(expected.derivation),
         weighed=[
             {"algorithm": algorithm, "busbw_gb_per_s": rate} for algorithm, rate in expected.others
