@@ -6,6 +6,7 @@ allocation back when that ends, however it ends.
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from ncdiag.cli import interrupts
 from ncdiag.cluster.die_with_parent import die_with_parent
 from ncdiag.cluster.launchers.base import LauncherOptions, SlurmOptions
 from ncdiag.cluster.launchers.slurm import OWN_ALLOCATION, SlurmLauncher, site_arguments
+from ncdiag.cluster.processes import ask
 from ncdiag.cluster.slurm_job import made_with_no_kill
 from ncdiag.cluster.slurm_nodes import JOB_VARIABLE, node_states
 from ncdiag.model.errors import ExitCode, UndecidedError, UsageError
@@ -115,16 +117,13 @@ def _option(argument: str) -> str:
 
 def _options_of_salloc() -> frozenset[str]:
     """The options that salloc knows, with those of plugins; others are for srun alone."""
-    try:
-        told = subprocess.run(
-            ("salloc", "--help"), capture_output=True, text=True, check=False, timeout=_ANSWER_S
-        ).stdout
-    except FileNotFoundError:
-        raise UsageError(
-            "salloc is not installed (on Debian: apt-get install slurm-client)"
-        ) from None
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise UndecidedError(f"salloc cannot be run: {error}") from None
+    if shutil.which("salloc") is None:
+        raise UsageError("salloc is not installed (on Debian: apt-get install slurm-client)")
+    done = ask(("salloc", "--help"), timeout_s=_ANSWER_S)
+    if done.timed_out or done.code is None:
+        why = done.error or f"no answer to --help within {_ANSWER_S:g} s"
+        raise UndecidedError(f"salloc cannot be run: {visible(why)}")
+    told = done.stdout.decode(errors="replace")
     return frozenset(
         option for found in _OPTION.finditer(told) for option in found.groups() if option
     )
@@ -132,31 +131,19 @@ def _options_of_salloc() -> frozenset[str]:
 
 def _check(arguments: Sequence[str], messages: Console) -> None:
     """Ask whether such an allocation can be at all, so that nobody waits for one that cannot."""
-    try:
-        done = subprocess.run(
-            ("srun", "--test-only", *arguments, "true"),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            stdin=subprocess.DEVNULL,
-            timeout=_ANSWER_S,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        raise UndecidedError(f"Slurm does not answer within {_ANSWER_S:g} s") from None
-    if done.returncode == 0:
-        if (start := _START.search(done.stderr)) and start["when"] > time.strftime(_TIME):
+    done = ask(("srun", "--test-only", *arguments, "true"), timeout_s=_ANSWER_S)
+    if done.timed_out or done.code is None:
+        raise UndecidedError(f"Slurm does not answer within {_ANSWER_S:g} s")
+    said_all = "\n".join(done.said)
+    if done.code == 0:
+        if (start := _START.search(said_all)) and start["when"] > time.strftime(_TIME):
             messages.print(f"Slurm expects to start it at {start['when']} (Ctrl-C gives it up)")
         return
-    refusals = [match["why"] for match in _REFUSAL.finditer(done.stderr)]
+    refusals = [match["why"] for match in _REFUSAL.finditer(said_all)]
     # It ends with a line that sums up, unless it has no words for it.
-    said = (
-        [why for why in refusals if why != "No error"]
-        or done.stderr.strip().splitlines()
-        or ["no reason given"]
-    )
+    said = [why for why in refusals if why != "No error"] or list(done.said) or ["no reason given"]
     why = visible(said[-1].strip())
-    if _SILENT.search(done.stderr):
+    if _SILENT.search(said_all):
         raise UndecidedError(f"Slurm does not answer: {why}")
     raise UsageError(f"Slurm refuses the allocation: {why} ({visible(' '.join(arguments))})")
 

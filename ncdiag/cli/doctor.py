@@ -4,12 +4,9 @@ import os
 import platform
 import re
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata
 from itertools import groupby
@@ -17,6 +14,7 @@ from typing import Final
 
 import ncdiag
 from ncdiag.cli import options
+from ncdiag.cluster import processes
 from ncdiag.model.errors import ExitCode
 from ncdiag.model.text import visible
 
@@ -25,6 +23,7 @@ SCHEMA: Final = "ncdiag/doctor/1"
 # The slowest probe is the import of torch: 3 s alone, ten times that on a machine under load.
 _TIMEOUT_S = 60.0
 _LINE_CHARS = 160
+_MAX_ANSWER_BYTES = 1 << 20
 _HEADINGS: Final = {
     "launcher": "Launchers",
     "starter": "MPI starters",
@@ -287,45 +286,28 @@ class Answer:
 
 def ask(commands: Mapping[str, Sequence[str]], *, timeout_s: float) -> dict[str, Answer]:
     """Run all commands at the same time; one that does not end in time is killed."""
-    deadline_s = time.monotonic() + timeout_s
-    started = {name: _start(argv) for name, argv in commands.items()}
-    return {
-        name: process if isinstance(process, Answer) else _await(process, deadline_s)
-        for name, process in started.items()
-    }
+    with ThreadPoolExecutor(max_workers=max(1, len(commands))) as threads:
+        asked = {
+            name: threads.submit(
+                processes.ask, argv, timeout_s=timeout_s, most_bytes=_MAX_ANSWER_BYTES
+            )
+            for name, argv in commands.items()
+        }
+        return {name: _answer(one.result()) for name, one in asked.items()}
 
 
-def _start(argv: Sequence[str]) -> "subprocess.Popen[str] | Answer":
-    try:
-        return subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-    except OSError as error:
-        return Answer(failure=f"cannot be started ({error.strerror})")
-
-
-def _await(process: "subprocess.Popen[str]", deadline_s: float) -> Answer:
-    try:
-        stdout, stderr = process.communicate(timeout=max(deadline_s - time.monotonic(), 0.1))
-    except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        # Not waited for without limit: held by a broken driver, a process outlives even that.
-        with suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=1)
+def _answer(ended: processes.Ended) -> Answer:
+    if ended.code is None:
+        return Answer(failure=f"cannot be started ({ended.error})")
+    if ended.timed_out:
         return Answer(failure="gives no answer")
-    lines = [line.strip() for line in f"{stdout}\n{stderr}".splitlines() if line.strip()]
+    said = [*ended.stdout.decode(errors="replace").splitlines(), *ended.said]
+    lines = [line.strip() for line in said if line.strip()]
     shown = [visible(line[:_LINE_CHARS]) for line in lines]
-    if process.returncode == 0:
+    if ended.code == 0:
         return Answer(line=shown[0] if shown else "")
     # A traceback names its error in the last line, and programs say little else.
-    return Answer(failure=f"fails ({shown[-1] if shown else f'exit code {process.returncode}'})")
+    return Answer(failure=f"fails ({shown[-1] if shown else f'exit code {ended.code}'})")
 
 
 # --- text ---

@@ -1,6 +1,6 @@
 """Pods that stand for the nodes they run on, as kubectl tells of them."""
 
-import subprocess
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from ncdiag.cluster.launchers.base import KubernetesOptions
+from ncdiag.cluster.processes import Ended, ask
 from ncdiag.model.errors import UndecidedError, UsageError
 from ncdiag.model.host import Host
 from ncdiag.model.text import visible
@@ -26,8 +27,20 @@ _CURES: Final = (
     ("(NotFound)", "look at --namespace"),
     ("unable to parse requirement", "look at --selector"),
     ("was refused", "is kubectl told of a cluster? kubectl config current-context says which"),
-    ("Unable to connect", "the cluster's API server cannot be reached from here"),
 )
+# Nothing is known of the pods then, and nothing was asked wrongly.
+_SILENT: Final = (
+    "Unable to connect",
+    "i/o timeout",
+    "timed out",
+    "Timeout",
+    "deadline exceeded",
+    "(ServiceUnavailable)",
+    "(InternalError)",
+    "(TooManyRequests)",
+)
+# Some 10 KiB a pod.
+_MAX_ANSWER_BYTES = 512 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,25 +136,27 @@ def _ask(options: KubernetesOptions) -> bytes:
         "--output=json",
         f"--request-timeout={_TIMEOUT_S:g}s",
     )
-    try:
-        done = subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TIMEOUT_S + 5,
-            check=False,
-            start_new_session=True,
-        )
-    except FileNotFoundError:
-        raise UsageError(f"the launcher kubernetes cannot be used: {NOT_INSTALLED}") from None
-    except subprocess.TimeoutExpired:
-        raise UndecidedError(f"kubectl gave no answer within {_TIMEOUT_S:g} s") from None
-    if done.returncode == 0:
+    if shutil.which("kubectl") is None:
+        raise UsageError(f"the launcher kubernetes cannot be used: {NOT_INSTALLED}")
+    done = ask(argv, timeout_s=_TIMEOUT_S + 5, most_bytes=_MAX_ANSWER_BYTES)
+    if done.timed_out:
+        raise UndecidedError(f"kubectl gave no answer within {_TIMEOUT_S:g} s")
+    if done.code == 0:
         return done.stdout
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    last = visible(said[-1].strip()) if said else f"exit code {done.returncode}"
+    last = visible(done.said[-1].strip()) if done.said else _how(done)
+    last = last.removeprefix("error: ")
+    if any(words in last for words in _SILENT):
+        raise UndecidedError(
+            f"kubectl get pods: {last} (the API server cannot be reached from here)"
+        )
     cure = next((f" ({cure})" for words, cure in _CURES if words in last), "")
-    raise UsageError(f"kubectl get pods: {last.removeprefix('error: ')}{cure}")
+    raise UsageError(f"kubectl get pods: {last}{cure}")
+
+
+def _how(done: Ended) -> str:
+    if done.code is None:
+        return visible(done.error or "it cannot be started")
+    return f"killed by signal {-done.code}" if done.code < 0 else f"exit code {done.code}"
 
 
 NOT_INSTALLED: Final = (

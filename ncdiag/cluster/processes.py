@@ -8,13 +8,13 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import IO, Self, cast
 
 from ncdiag.cluster.die_with_parent import die_with_parent
-from ncdiag.cluster.launchers.base import Launch
+from ncdiag.cluster.launch import Launch
 
 _READ_BYTES = 1 << 16
 _KEPT_LINES = 40
@@ -24,6 +24,8 @@ _MAX_OUTPUT_BYTES = 16 << 20
 _TICK_S = 0.2
 # After its end, how long what it left behind may hold its output open.
 _LAST_WORDS_S = 1.0
+# A process that a broken driver holds outlives even SIGKILL: nobody waits for it any longer.
+_DEATH_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +33,9 @@ class Ended:
     """How a launch ended.
 
     ``code`` follows subprocess's rule for signals and is ``None`` where the command could not be
-    started, of which ``error`` is the reason. ``stdout`` is its first 16 MiB, ``said`` the last
-    lines of stderr. ``timed_out`` and ``stopped`` tell that it was killed here, by whom.
+    started, of which ``error`` is the reason. ``stdout`` is its first 16 MiB unless more was asked
+    for, ``said`` the last lines of stderr. ``timed_out`` and ``stopped`` tell that it was killed
+    here, by whom.
     """
 
     launch: Launch
@@ -51,18 +54,19 @@ def run(
     timeout_s: float,
     stop: threading.Event | None = None,
     on_line: Callable[[bytes], None] | None = None,
+    most_bytes: int = _MAX_OUTPUT_BYTES,
 ) -> Ended:
     """Run ``launch`` to its end, or kill it with its whole process group after ``timeout_s``.
 
     It gets what it has for standard input and then the end of it. ``on_line`` is told each line of
-    stdout, without its end, as it comes. Setting ``stop`` kills it at once.
+    stdout, without its end, as it comes. Setting ``stop`` kills it at once. ``most_bytes`` of
+    stdout are kept.
     """
     began = time.monotonic()
     try:
-        process = _start(launch)
+        process, talk = _begin(launch, on_line, most_bytes)
     except OSError as error:
         return Ended(launch=launch, code=None, error=f"{launch.argv[0]}: {error.strerror}")
-    talk = _Talk(process, launch.stdin, on_line)
     why = ""
     try:
         while talk.goes_on():
@@ -75,15 +79,31 @@ def run(
     finally:
         _kill_group(process)
         talk.close()
+        code = _reap(process)
     return Ended(
         launch=launch,
-        code=process.wait(),
+        code=code,
         stdout=bytes(talk.stdout),
         said=tuple(talk.said),
         seconds=time.monotonic() - began,
         timed_out=why == "timed out",
         stopped=why == "stopped",
     )
+
+
+def ask(
+    argv: Sequence[str],
+    *,
+    timeout_s: float,
+    environment: Mapping[str, str] | None = None,
+    most_bytes: int = _MAX_OUTPUT_BYTES,
+) -> Ended:
+    """Run a command of this machine that is to answer a question; see :func:`run`.
+
+    Whatever it does, it costs no more than this time and memory, and leaves nothing behind.
+    """
+    launch = Launch(argv=tuple(argv), hosts=(), environment=environment or {})
+    return run(launch, timeout_s=timeout_s, most_bytes=most_bytes)
 
 
 class Pool:
@@ -117,6 +137,20 @@ class Pool:
         self.close()
 
 
+def _begin(
+    launch: Launch, on_line: Callable[[bytes], None] | None, most_bytes: int
+) -> tuple["subprocess.Popen[bytes]", "_Talk"]:
+    process = _start(launch)
+    try:
+        return process, _Talk(process, launch.stdin, on_line, most_bytes)
+    except OSError:  # no file is left for it
+        _kill_group(process)
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            cast("IO[bytes]", pipe).close()
+        _reap(process)
+        raise
+
+
 def _start(launch: Launch) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         die_with_parent(launch.argv),
@@ -136,6 +170,13 @@ def _kill_group(process: "subprocess.Popen[bytes]") -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
+def _reap(process: "subprocess.Popen[bytes]") -> int:
+    try:
+        return process.wait(_DEATH_S)
+    except subprocess.TimeoutExpired:
+        return -signal.SIGKILL
+
+
 @dataclass(slots=True)
 class _Talk:
     """What goes in and out of a running command, without ever waiting for one pipe alone."""
@@ -143,6 +184,7 @@ class _Talk:
     process: "subprocess.Popen[bytes]"
     to_say: bytes
     on_line: Callable[[bytes], None] | None
+    most_bytes: int = _MAX_OUTPUT_BYTES
     stdout: bytearray = field(default_factory=bytearray)
     said: "deque[str]" = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
     _rests: dict[str, bytes] = field(default_factory=lambda: {"stdout": b"", "stderr": b""})
@@ -197,7 +239,7 @@ class _Talk:
             return
         if not data:
             self._drop(pipe)
-        if name == "stdout" and len(self.stdout) < _MAX_OUTPUT_BYTES:
+        if name == "stdout" and len(self.stdout) < self.most_bytes:
             self.stdout += data
         *lines, rest = (self._rests[name] + data).split(b"\n")
         if rest and (not data or len(rest) > _READ_BYTES):

@@ -7,8 +7,9 @@ What does is the command that made it, where that can still be found.
 import contextlib
 import os
 import re
-import subprocess
 from pathlib import Path
+
+from ncdiag.cluster.processes import ask
 
 _ANSWER_S = 30.0
 _MAX_ANCESTORS = 64
@@ -74,14 +75,5 @@ def _salloc_above_us() -> list[str]:
 
 
 def _scontrol(*arguments: str) -> str:
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        return subprocess.run(
-            ("scontrol", *arguments),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            stdin=subprocess.DEVNULL,
-            timeout=_ANSWER_S,
-        ).stdout
-    return ""
+    done = ask(("scontrol", *arguments), timeout_s=_ANSWER_S)
+    return "" if done.timed_out else done.stdout.decode(errors="replace")

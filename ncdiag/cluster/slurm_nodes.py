@@ -2,12 +2,12 @@
 
 import os
 import re
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from ncdiag.cluster.names import expand
+from ncdiag.cluster.processes import ask
 from ncdiag.model.errors import UsageError
 from ncdiag.model.text import visible
 
@@ -100,14 +100,6 @@ def allocated_nodes(environment: Mapping[str, str] = os.environ) -> frozenset[st
 
 
 def _scontrol(*arguments: str) -> str:
-    try:
-        done = subprocess.run(
-            ("scontrol", "-o", *arguments),
-            capture_output=True,
-            check=False,  # it ends with 1 where it does not know one of several nodes
-            stdin=subprocess.DEVNULL,
-            timeout=_ANSWER_S,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode(errors="replace")
+    # It ends with 1 where it does not know one of several nodes.
+    done = ask(("scontrol", "-o", *arguments), timeout_s=_ANSWER_S)
+    return "" if done.timed_out else done.stdout.decode(errors="replace")

@@ -5,12 +5,12 @@ import csv
 import os
 import platform
 import socket
-import subprocess
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
 from ncdiag import __version__
+from ncdiag.cluster.processes import ask
 from ncdiag.health.nics import find_nics
 from ncdiag.model.host import Gpu, HostFacts
 
@@ -43,19 +43,8 @@ def _versions() -> dict[str, str]:
 
 def find_gpus() -> tuple[Gpu, ...]:
     """The NVIDIA GPUs of this host; none where ``nvidia-smi`` is missing or does not answer."""
-    try:
-        answer = subprocess.run(
-            _NVIDIA_SMI,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_NVIDIA_SMI_TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    return parse_gpus(answer.stdout) if answer.returncode == 0 else ()
+    answer = ask(_NVIDIA_SMI, timeout_s=_NVIDIA_SMI_TIMEOUT_S)
+    return parse_gpus(answer.stdout.decode(errors="replace")) if answer.code == 0 else ()
 
 
 def parse_gpus(text: str) -> tuple[Gpu, ...]:

@@ -130,7 +130,7 @@ def test_a_program_that_cannot_be_started_says_why(tmp_path: Path) -> None:
     put_program(tmp_path, "tool", "true")
     (tmp_path / "tool").write_text("#!/no/such/interpreter\n")
     answer = doctor.ask({"tool": [os.fspath(tmp_path / "tool")]}, timeout_s=5)["tool"]
-    assert answer == Answer(failure="cannot be started (No such file or directory)")
+    assert answer == Answer(failure=f"fails ({tmp_path / 'tool'}: No such file or directory)")
 
 
 @pytest.mark.usefixtures("bare_machine")

@@ -154,10 +154,6 @@ def test_two_pods_on_a_node_are_refused(pods: Set) -> None:
             ),
             "is kubectl told of a cluster?",
         ),
-        (
-            "Unable to connect to the server: dial tcp: lookup k8s: no such host",
-            "cannot be reached",
-        ),
         ("error: You must be logged in to the server (Unauthorized)", "log in"),
         ("x\x1b]0;title\x07", r"x\x1b]0;title\x07"),
     ],
@@ -170,6 +166,25 @@ def test_what_kubectl_refuses_is_told_with_a_cure(
     with pytest.raises(UsageError) as raised:
         find_pods(OPTIONS)
     assert told in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "Unable to connect to the server: dial tcp: lookup k8s: no such host",
+        "Unable to connect to the server: net/http: TLS handshake timeout",
+        'error: Get "https://k8s:6443/api/v1/pods": context deadline exceeded',
+        "Error from server (ServiceUnavailable): the server is currently unable to handle it",
+        "Error from server (Timeout): the server was unable to return a response in time",
+    ],
+)
+def test_a_cluster_that_does_not_answer_decides_nothing(
+    pods: Set, monkeypatch: pytest.MonkeyPatch, says: str
+) -> None:
+    del pods
+    monkeypatch.setenv("KUBECTL_SAYS", says)
+    with pytest.raises(UndecidedError, match="cannot be reached from here"):
+        find_pods(OPTIONS)
 
 
 def test_no_selector_no_pods_and_no_kubectl_are_told(

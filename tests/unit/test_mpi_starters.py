@@ -1,13 +1,14 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ncdiag.cluster.launchers import LauncherOptions, choose
-from ncdiag.cluster.mpi import STARTERS, MpiProgram, choose_starter
+from ncdiag.cluster.mpi import STARTERS, MpiProgram, choose_starter, programs
 from ncdiag.cluster.mpi.programs import HYDRA, OPEN_MPI, find
 from ncdiag.cluster.mpi.ways import REMOTE_SHELL, VARIABLE, describe
 from ncdiag.model.errors import UsageError
@@ -33,6 +34,8 @@ Install = Callable[[str, str], Path]
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Put programs that only tell their version on an otherwise empty PATH."""
     nowhere = tmp_path / "venv" / "python"
+    nowhere.parent.mkdir()
+    nowhere.symlink_to(Path(sys.executable).resolve())
     monkeypatch.setattr(sys, "executable", str(nowhere))
     monkeypatch.setenv("PATH", "/nowhere")
 
@@ -77,6 +80,26 @@ def test_one_that_does_not_say_belongs_to_nobody(install: Install) -> None:
         found, why = find(whose, ["mpiexec"])
         assert found is None
         assert why.startswith(f"{program} is of another MPI")
+
+
+@pytest.mark.parametrize(
+    "does", ["/bin/sleep 3600 & echo $! >>PIDS; wait", "while :; do echo garbage; done"]
+)
+def test_one_that_never_ends_its_answer_is_killed_with_what_it_started(
+    install: Install, monkeypatch: pytest.MonkeyPatch, does: str
+) -> None:
+    monkeypatch.setattr(programs, "_TIMEOUT_S", 2.0)
+    program = install("bin/mpiexec", "")
+    pids = program.with_name("pids")
+    program.write_text(f"#!/bin/sh\necho $$ >PIDS\n{does}\n".replace("PIDS", str(pids)))
+    found, why = find(HYDRA, ["mpiexec"])
+    assert found is None
+    assert why == f"{program} is of nobody's (no answer to --version within 2 s)"
+    end = time.monotonic() + 60
+    for pid in pids.read_text().split():
+        while Path(f"/proc/{pid}").exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not Path(f"/proc/{pid}").exists()
 
 
 def test_another_mpi_before_it_on_path_hides_none(install: Install) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from ncdiag.cluster import processes
 from ncdiag.cluster.die_with_parent import die_with_parent
 from ncdiag.cluster.launchers import Launch
-from ncdiag.cluster.processes import Ended, Pool, run
+from ncdiag.cluster.processes import Ended, Pool, _start, ask, run
 
 PATIENCE_S = 60.0
 FOREVER = "import time; time.sleep(3600)"
@@ -209,3 +210,58 @@ def test_a_command_of_another_driver_never_starts() -> None:
     argv[argv.index(str(os.getpid()))] = "1"
     done = subprocess.run(argv, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (1, b"")
+
+
+def test_a_listener_that_fails_leaves_no_process_behind(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    code = (
+        "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid()))\n"
+        f"print('x', flush=True); {FOREVER}"
+    )
+
+    def fail(_: bytes) -> None:
+        raise ValueError("a bug of ours")
+
+    with pytest.raises(ValueError, match="a bug of ours"):
+        ended(python(code, str(pid)), on_line=fail)
+    assert not Path(f"/proc/{pid.read_text()}").exists()  # not even as a zombie
+
+
+def test_without_a_file_left_for_the_talk_no_process_is_left_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(launch: Launch) -> "subprocess.Popen[bytes]":
+        started.append(_start(launch))
+        return started[0]
+
+    def none_left(*_: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(processes, "_start", start)
+    monkeypatch.setattr(processes, "_Talk", none_left)
+    done = ended(python(FOREVER))
+    assert (done.code, done.error) == (None, f"{sys.executable}: Too many open files")
+    assert not Path(f"/proc/{started[0].pid}").exists()
+
+
+def test_one_that_outlives_even_sigkill_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A broken driver holds it; here it is spared."""
+    started: list[subprocess.Popen[bytes]] = []
+    monkeypatch.setattr(processes, "_kill_group", started.append)
+    monkeypatch.setattr(processes, "_DEATH_S", 0.05)
+    done = run(python(FOREVER), timeout_s=0.1)
+    assert (done.timed_out, done.code) == (True, -signal.SIGKILL)
+    started[0].kill()
+    started[0].wait(PATIENCE_S)
+
+
+def test_an_answer_is_kept_up_to_what_was_asked_for() -> None:
+    code = "import sys; sys.stdout.write('x' * (1 << 20))"
+    argv = (sys.executable, "-I", "-S", "-c", code)
+    done = ask(argv, timeout_s=PATIENCE_S, most_bytes=100_000)
+    assert done.code == 0
+    assert 100_000 <= len(done.stdout) < 200_000

@@ -5,7 +5,20 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
+from ncdiag.cluster.launch import Launch
 from ncdiag.model.host import Host
+
+__all__ = [
+    "KubernetesOptions",
+    "Launch",
+    "Launcher",
+    "LauncherOptions",
+    "MakesLauncher",
+    "Registry",
+    "RemoteJob",
+    "SlurmOptions",
+    "StartEnds",
+]
 
 # Sourced in a function, so that a set-up file sees no arguments (conda's activate would take ours
 # for its own), and with no input, since the job is waiting there. A file that hangs would outlive
@@ -18,24 +31,6 @@ _SOURCE_FIRST: Final = (
     "guard </dev/null >/dev/null 2>&1 & guard=$!; set_up; "
     '{ kill "$guard"; wait "$guard"; } 2>/dev/null || :; exec "$@"'
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """One command to start: the hosts it covers, and everything it needs.
-
-    ``stdin`` is written first and the pipe then stays open; secrets travel there only. ``forward``
-    names the environment variables that must reach the hosts; they are already in our own, or in
-    ``environment``, which is added to our own for the command. ``label`` is a pattern of what the
-    command puts before each line that a host says: its group ``index`` counts ``hosts`` from 0.
-    """
-
-    argv: tuple[str, ...]
-    hosts: tuple[str, ...]
-    stdin: bytes = b""
-    forward: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
-    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,11 +10,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from ncdiag.cluster.processes import ask
+
 HYDRA: Final = "Hydra"
 OPEN_MPI: Final = "Open MPI"
 
 # A wheel's mpiexec starts in milliseconds, one on a cold network file system in seconds.
 _TIMEOUT_S = 20.0
+_MAX_BYTES = 1 << 16
 # Hydra tells its build details, Intel's says whose it is; all in the first lines.
 _WHOSE: Final = (
     (re.compile(r"HYDRA build details|Intel\(R\) MPI Library"), HYDRA),
@@ -57,22 +59,12 @@ def _candidates(names: Sequence[str]) -> list[str]:
 
 @lru_cache(maxsize=32)
 def _identify(path: str, _modified_ns: int) -> Found:
-    try:
-        done = subprocess.run(
-            (path, "--version"),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
-            start_new_session=True,
-        )
-    except subprocess.TimeoutExpired:
+    done = ask((path, "--version"), timeout_s=_TIMEOUT_S, most_bytes=_MAX_BYTES)
+    if done.timed_out:
         return Found(path, f"of nobody's (no answer to --version within {_TIMEOUT_S:g} s)")
-    except OSError as error:
-        return Found(path, f"not to be started ({error.strerror})")
-    said = done.stdout + done.stderr
+    if done.code is None:
+        return Found(path, f"not to be started ({done.error})")
+    said = "\n".join((done.stdout.decode(errors="replace"), *done.said))
     for pattern, whose in _WHOSE:
         if pattern.search(said):
             version = _VERSION.search(said)

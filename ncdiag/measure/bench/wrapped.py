@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ncdiag.cluster.die_with_parent import die_with_parent
+from ncdiag.cluster.processes import ask
 from ncdiag.measure.engines.nccl_tests.programs import find, options_of, why_ended
 
 MODULE = "ncdiag.measure.bench.wrapped"
@@ -27,6 +28,7 @@ REPORT_MARK = "ncdiag-bench-report: "
 END_MARK = "ncdiag-bench-end: "
 # Loading the libraries of CUDA from a cold network file system takes most of it.
 _USAGE_S = 60.0
+_MAX_USAGE_BYTES = 1 << 20
 # Short enough for a pipe to take it in one piece, whoever else writes to it.
 _LINE_CHARS = 2000
 # A report of more is not read; the text is there in any case.
@@ -85,23 +87,18 @@ def _look(job: dict[str, Any]) -> tuple[str | None, frozenset[str], str]:
     path, looked = find(job["program"], job["folder"], os.environ)
     if path is None:
         return None, frozenset(), f"{job['program']} is not there: looked in {looked}"
-    try:
-        ended = subprocess.run(
-            [path, "-h"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_USAGE_S,
-            check=False,
-        )
-    except OSError as error:
-        return None, frozenset(), f"{path} cannot be run there: {error.strerror}"
-    except subprocess.TimeoutExpired:
+    ended = ask((path, "-h"), timeout_s=_USAGE_S, most_bytes=_MAX_USAGE_BYTES)
+    if ended.timed_out:
         return None, frozenset(), f"{path} -h did not end within {_USAGE_S:g} s"
+    if ended.code is None:
+        return None, frozenset(), f"cannot start {ended.error}"
     usage = ended.stdout.decode(errors="replace")
     options = options_of(usage)
     if not options:
-        said = [*usage.splitlines(), *ended.stderr.decode(errors="replace").splitlines()]
-        why = why_ended(ended.returncode, said) or "it does not say what options it has"
+        why = (
+            why_ended(ended.code, [*usage.splitlines(), *ended.said])
+            or "it does not say what options it has"
+        )
         return None, frozenset(), f"{path} cannot be used: {why}"
     return path, options, ""
 

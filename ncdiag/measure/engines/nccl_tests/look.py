@@ -6,18 +6,19 @@ output.
 """
 
 import os
-import subprocess
 import sys
 
 import msgspec
 
 from ncdiag.cluster.own_name import own_name
+from ncdiag.cluster.processes import ask
 from ncdiag.measure.engines.nccl_tests.programs import find, options_of, why_ended
 
 MODULE = "ncdiag.measure.engines.nccl_tests.look"
 _MARK = b"ncdiag-nccl-tests: "
 # Loading the libraries of CUDA from a cold network file system takes most of it.
 _USAGE_S = 40.0
+_MAX_BYTES = 1 << 20
 
 
 class LookFor(msgspec.Struct, frozen=True):
@@ -52,23 +53,18 @@ def look(host: str, question: LookFor) -> Found:
     path, looked = find(question.program, question.folder, os.environ)
     if path is None:
         return Found(host, error=f"{question.program} is not there: looked in {looked}")
-    try:
-        ended = subprocess.run(
-            [path, "-h"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_USAGE_S,
-            check=False,
-        )
-    except OSError as error:
-        return Found(host, error=f"{path} cannot be run there: {error.strerror}")
-    except subprocess.TimeoutExpired:
+    ended = ask((path, "-h"), timeout_s=_USAGE_S, most_bytes=_MAX_BYTES)
+    if ended.timed_out:
         return Found(host, error=f"{path} -h did not end within {_USAGE_S:g} s")
+    if ended.code is None:
+        return Found(host, error=f"cannot start {ended.error}")
     usage = ended.stdout.decode(errors="replace")
     options = options_of(usage)
     if not options:
-        said = [*usage.splitlines(), *ended.stderr.decode(errors="replace").splitlines()]
-        why = why_ended(ended.returncode, said) or "it does not say what options it has"
+        why = (
+            why_ended(ended.code, [*usage.splitlines(), *ended.said])
+            or "it does not say what options it has"
+        )
         return Found(host, error=f"{path} cannot be used: {why}")
     return Found(host, path=path, options=tuple(sorted(options)))
 
