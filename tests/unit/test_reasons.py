@@ -76,3 +76,16 @@ def test_a_reason_is_short_and_its_controls_are_visible(line: str) -> None:
     reason = why_not_started(255, [line])
     assert reason.isprintable()
     assert len(reason) <= 300
+
+
+@pytest.mark.parametrize("character", "e1.[,/")
+def test_no_row_takes_the_square_of_a_lines_length(character: str) -> None:
+    """Each row gets a line that the square of would take minutes for."""
+    garbage = character * 1_000_000
+    for row in (*NOT_STARTED, *LOST):
+        assert re.search(row.pattern, garbage) is None
+
+
+def test_of_a_line_without_end_the_beginning_is_looked_at() -> None:
+    line = "ssh: connect to host a port 22: No route to host" + " x" * 100_000
+    assert why_not_started(255, [line]) == why_not_started(255, [line[:60]])

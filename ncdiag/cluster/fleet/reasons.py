@@ -13,6 +13,8 @@ from typing import Final
 from ncdiag.model.text import visible
 
 _MAX_REASON = 300
+# What tells why is shorter by far; searching garbage takes time, and all hosts wait for it.
+_MAX_LINE_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ NOT_STARTED: Final = (
         "ops@gpu1: Permission denied (publickey).",
     ),
     Reason(
-        r"(?P<python>\S*python\S*): (?:command )?(?:[Nn]o such file|not found)",
+        r"(?<!\S)(?P<python>\S*python\S*): (?:command )?(?:[Nn]o such file|not found)",
         "no python there: {python} is not found (--remote-python names another)",
         "bash: line 1: /opt/venv/bin/python: No such file or directory",
         "python: can't open file 'x.py': [Errno 2] No such file or directory",
@@ -300,8 +302,9 @@ def ended(returncode: int) -> str:
 
 
 def _look_up(table: Sequence[Reason], lines: Sequence[str]) -> str | None:
+    beginnings = [line[:_MAX_LINE_CHARS] for line in lines]
     for row in table:
-        for line in lines:
+        for line in beginnings:
             if match := re.search(row.pattern, line):
                 found = {name: visible(text or "") for name, text in match.groupdict().items()}
                 told = row.told.format(line=visible(line.strip()), **found)

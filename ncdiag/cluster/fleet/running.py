@@ -15,6 +15,8 @@ from ncdiag.cluster.launchers.attribution import attribute, lines_about
 _KEPT_LINES = 40
 _MOST_KEPT_LINES = 40_000  # of a command for a thousand hosts
 _MAX_LINE_BYTES = 16_384
+# Of what is said on standard error; each line is looked at by all that tell reasons.
+_MAX_SAID_CHARS = 2_000
 # Something the command left behind may hold its output open for ever.
 _LAST_WORDS_S = 1.0
 
@@ -98,7 +100,7 @@ class Running:
         self, log: Callable[[str], None], hear_error: Callable[[Launch, str], None]
     ) -> None:
         async for line in _lines(cast("asyncio.StreamReader", self._process.stderr)):
-            said = line.decode(errors="replace").rstrip("\r")
+            said = line.decode(errors="replace").rstrip("\r")[:_MAX_SAID_CHARS]
             self.said.append(said)
             hosts, text = attribute(self.launch, said)
             log(f"{hosts[0] if len(hosts) == 1 else self.launch.argv[0]}: {text}")
