@@ -190,7 +190,8 @@ class Sweep:
             yardstick = expected.gbit_per_s if expected else usual
             first, second = sorted((one.source, one.target))
             pair = PairKey(first, second, one.rail)
-            if (one.measured_gbit_per_s or 0) < self.record.plan.faulty_below * yardstick:
+            figure = one.measured_gbit_per_s
+            if figure is None or figure < self.record.plan.faulty_below * yardstick:
                 self._suspects.add(pair)
 
     @property

@@ -42,7 +42,8 @@ class Measurement:
 
     ``measured_gbit_per_s`` is the median window at the receiver, in payload bits (1e9 a second);
     ``min_gbit_per_s`` the worst window; ``idle`` the smaller CPU idle share (0 to 1) of the two
-    hosts. All three are ``None`` where ``error`` says why nothing was measured.
+    hosts. All three are ``None`` where ``error`` says why nothing was measured. ``damaged`` says
+    that data arrived, but not what was sent: a fault, where other errors are only no result.
     """
 
     source: str
@@ -57,6 +58,7 @@ class Measurement:
     min_gbit_per_s: float | None = None
     idle: float | None = None
     error: str | None = None
+    damaged: bool = False
 
     @property
     def link(self) -> LinkKey:

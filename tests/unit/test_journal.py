@@ -256,3 +256,28 @@ def test_lines_that_do_not_fit_on_the_disk_leave_nothing_behind(
         journal.append([RunEnd(seconds=2)])
 
     assert read_journal(tmp_path) == [*LINES, RunEnd(seconds=2)]
+
+
+def test_damage_is_kept_and_a_journal_from_before_it_was_told_has_none(tmp_path: Path) -> None:
+    damaged = Measurement(
+        source="a",
+        target="b",
+        rail=0,
+        round=1,
+        purpose=Purpose.ROUND,
+        engine="torch",
+        error="b: payload arrived damaged",
+        damaged=True,
+    )
+    with Journal(tmp_path) as journal:
+        journal.append([PLAN, damaged])
+        journal.sync()
+    assert read_journal(tmp_path)[1] == damaged
+    path = tmp_path / JOURNAL_NAME
+    text = path.read_text()
+    older = text.replace(',"damaged":true', "")
+    assert older != text
+    path.write_text(older)
+    line = read_journal(tmp_path)[1]
+    assert isinstance(line, Measurement)
+    assert not line.damaged

@@ -111,6 +111,33 @@ def test_wrong_data_tell_more_than_all_that_came_of_them() -> None:
     assert error(said(late, table=TABLE[:1])) == "wrong data between a and b, as the exit code says"
 
 
+@pytest.mark.parametrize(
+    "stdout",
+    [
+        said(table=(HEAD, TITLES, SMALL, LARGE.replace("50.00       0", "50.00       3"), *FOOT)),
+        said(table=(HEAD, TITLES, SMALL, LARGE, "# Out of bounds values : 3 FAILED", FOOT[1])),
+        said({**FINE, "code": 7}),
+    ],
+    ids=["wrong elements", "out of bounds", "exit code"],
+)
+def test_wrong_data_are_damage_in_both_directions_since_nobody_can_tell_which(
+    stdout: bytes,
+) -> None:
+    assert [one.damaged for one in pair(stdout, 7)] == [True, True]
+
+
+def test_nothing_else_that_fails_is_damage() -> None:
+    for stdout in (
+        said(),
+        said(table=TABLE[:2]),
+        said({**FINE, "tx_bytes": 0}),
+        said({**FINE, "code": 1}),
+        said({**FINE, "code": -9}, None),
+        b"",
+    ):
+        assert [one.damaged for one in pair(stdout, 1)] == [False, False]
+
+
 def test_slow_is_no_wrong_data_and_exit_codes_of_old_versions_are_not_either() -> None:
     assert error(said({**FINE, "code": 1}), 1) == "a: it failed, and did not say how"
 

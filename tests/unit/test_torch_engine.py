@@ -197,6 +197,48 @@ def test_a_direction_that_was_complete_before_the_failure_stands() -> None:
     assert back.error == "a: nothing moved for 3 s"
 
 
+def test_data_that_arrived_wrong_is_damage_of_that_direction_alone() -> None:
+    wrong = failed(Blame.PAYLOAD, "payload arrived damaged")
+    gone = failed(Blame.PEER, "Connection reset by peer")
+    there, back = measured(FakeFleet(("a", "b"), halves={"a": gone, "b": wrong}))
+    assert (there.damaged, there.error) == (True, "b: payload arrived damaged")
+    assert there.measured_gbit_per_s is None
+    assert (back.damaged, back.error) == (False, "b: payload arrived damaged")
+
+
+def test_the_direction_before_the_damaged_one_stands() -> None:
+    wrong = Failure(Blame.PAYLOAD, "payload arrived damaged")
+    halves = {
+        "a": Half(sent=SENT, tx_bytes=1_050_000, rx_bytes=400, failure=wrong),
+        "b": Half(
+            received=RECEIVED,
+            tx_bytes=400,
+            rx_bytes=1_050_000,
+            failure=Failure(Blame.PEER, "Connection reset by peer"),
+        ),
+    }
+    there, back = measured(FakeFleet(("a", "b"), halves=halves))
+    assert (there.damaged, there.measured_gbit_per_s) == (False, 0.478)
+    assert (back.damaged, back.error) == (True, "a: payload arrived damaged")
+
+
+def test_damage_is_told_though_the_sender_died_of_something_else() -> None:
+    halves = {
+        "a": failed(Blame.PROCESS, "measuring process was killed"),
+        "b": failed(Blame.PAYLOAD, "payload arrived damaged"),
+    }
+    there, back = measured(FakeFleet(("a", "b"), halves=halves))
+    assert (there.damaged, there.error) == (True, "b: payload arrived damaged")
+    assert (back.damaged, back.error) == (False, "a: measuring process was killed")
+
+
+@pytest.mark.parametrize("blame", [one for one in Blame if one is not Blame.PAYLOAD])
+def test_no_other_failure_is_damage(blame: Blame) -> None:
+    for side in "ab":
+        results = measured(FakeFleet(("a", "b"), halves={side: failed(blame, "cause")}))
+        assert [one.damaged for one in results] == [False, False]
+
+
 @pytest.mark.parametrize(
     ("half", "error"),
     [

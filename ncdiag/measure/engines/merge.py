@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ncdiag.measure.engines.base import Endpoint, PairOrder
-from ncdiag.measure.engines.halves import CROSSED_SHARE, Failure, Half
+from ncdiag.measure.engines.halves import CROSSED_SHARE, Blame, Failure, Half
 from ncdiag.measure.engines.windows import MIN_WINDOWS
 from ncdiag.model.measurement import Measurement
 from ncdiag.model.text import visible
@@ -12,7 +12,8 @@ from ncdiag.model.text import visible
 def merge(order: PairOrder, first: Half, second: Half, engine: str) -> tuple[Measurement, ...]:
     """The measurements of both directions, in the order in which they were made.
 
-    A direction that was complete before the pair failed stands on its own.
+    A direction that was complete before the pair failed stands on its own. Damage is found by
+    whoever receives, so it is told of that direction alone; the other was not measured.
     """
     ends = ((order.first, first), (order.second, second))
     failure = _most_telling(*ends)
@@ -43,6 +44,7 @@ def _direction(
 ) -> Measurement:
     sent, received = source[1].sent, target[1].received
     error: str | None = failure or "one of the hosts gave no result"
+    damage = None if received else _damage(target)
     if sent and received:
         error = (
             _not_crossed(source[0], source[1].tx_bytes, sent.payload_bytes)
@@ -56,7 +58,8 @@ def _direction(
         round=order.round,
         purpose=order.purpose,
         engine=engine,
-        error=error,
+        error=damage or error,
+        damaged=damage is not None,
     )
     if not sent or not received or error:
         return result
@@ -69,6 +72,13 @@ def _direction(
         min_gbit_per_s=received.worst_gbit_per_s,
         idle=min(idle, default=None),
     )
+
+
+def _damage(target: tuple[Endpoint, Half]) -> str | None:
+    end, half = target
+    if half.failure is None or half.failure.blame is not Blame.PAYLOAD:
+        return None
+    return _text(half.failure, end.host)
 
 
 def _not_crossed(end: Endpoint, moved_bytes: int | None, payload_bytes: int) -> str | None:

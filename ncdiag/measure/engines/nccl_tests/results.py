@@ -87,11 +87,15 @@ def silent_hosts(order: PairOrder, ended: Ended) -> set[str]:
 def measurements(
     order: PairOrder, ended: Ended, shape: Shape, pair_test: str, engine: str
 ) -> tuple[Measurement, ...]:
-    """Both directions of a pair: they were measured at the same time, so they have one figure."""
+    """Both directions of a pair: they were measured at the same time, so they have one figure.
+
+    In which of them data arrived wrong cannot be told either: both are damaged.
+    """
     ranks = hear(ended.stdout)
     pairs = tuple(zip((order.first, order.second), ranks, strict=True))
     runs = ranks[0].runs
-    error = next(_errors(pairs, runs, ended, shape.timed_bytes(pair_test)), None)
+    wrong = next(_wrong_data(pairs, runs), None)
+    error = wrong or next(_errors(pairs, runs, ended, shape.timed_bytes(pair_test)), None)
     found = [
         Measurement(
             source=source.host,
@@ -101,6 +105,7 @@ def measurements(
             purpose=order.purpose,
             engine=engine,
             error=visible(error)[:_MAX_ERROR] if error else None,
+            damaged=wrong is not None,
         )
         for source, target in (
             (order.first, order.second),
@@ -131,7 +136,6 @@ def _errors(
     pairs: _Pairs, runs: Sequence[Benchmark], ended: Ended, expected_bytes: int
 ) -> Iterator[str]:
     """Why there is no figure, the most telling reason first."""
-    yield from _wrong_data(pairs, runs)
     yield from _never_started(pairs, ended)
     yield from _without_mpi(pairs)
     for end, rank in pairs:
