@@ -34,6 +34,11 @@ class Job(NamedTuple):
     stop: int | None = None
     among: int = 1
 
+    @property
+    def is_piece(self) -> bool:
+        """Whether there are others of the same input."""
+        return self.start > 0 or self.stop is not None
+
 
 def read_input(
     job: Job, told: Callable[[int], None] | None = None, ready: Opened | None = None

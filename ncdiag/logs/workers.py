@@ -48,7 +48,11 @@ def seldom_collecting() -> Iterator[None]:
 
 
 class Crew:
-    """Processes that read batches; leaving the context ends them, whatever they are doing."""
+    """Processes that read batches; leaving the context ends them, whatever they are doing.
+
+    The one that started them reads as well where it is safe: pieces of a large file of plain lines,
+    whose evidence is costly to bring from one process to another.
+    """
 
     def __init__(self, batches: Sequence[Batch], processes: int, told: Told) -> None:
         self._batches = batches
@@ -74,11 +78,36 @@ class Crew:
         """The evidence of each batch, in their order."""
         for turn in range(len(self._batches)):
             while turn not in self._ready:
-                while len(self._busy) < self._wanted and self._next < len(self._batches):
+                while self._wants_more():
                     self._hire()
-                for connection in wait(list(self._busy)):
-                    self._listen(connection)  # type: ignore[arg-type]
+                if self._next_is_piece():
+                    self._read_next()
+                else:
+                    self._listen_to_all()
             yield self._ready.pop(turn)
+
+    def _wants_more(self) -> bool:
+        """Whether to start a process; the last one of them need not be if a piece comes next."""
+        most = self._wanted - self._next_is_piece()
+        return len(self._busy) < most and self._next < len(self._batches)
+
+    def _next_is_piece(self) -> bool:
+        return self._next < len(self._batches) and self._batches[self._next][0].is_piece
+
+    def _read_next(self) -> None:
+        """Read the next batch here, and listen to the others meanwhile."""
+
+        def told(count: int) -> None:
+            self._told(count)
+            self._listen_to_all(timeout_s=0)
+
+        number = self._next
+        self._next += 1
+        self._ready[number] = read_batch(self._batches[number], told)
+
+    def _listen_to_all(self, timeout_s: float | None = None) -> None:
+        for connection in wait(list(self._busy), timeout_s):
+            self._listen(connection)  # type: ignore[arg-type]
 
     def _hire(self) -> None:
         """Start a process with the next batch: at once, unless threads could be cut in two."""

@@ -231,6 +231,6 @@ def test_an_interrupt_leaves_no_process_behind(
 
     monkeypatch.setattr(workers.Crew, "_listen", listen)
     with pytest.raises(KeyboardInterrupt):
-        read_logs.read_logs([str(tmp_path)], jobs=2)
+        read_logs.read_logs([str(tmp_path)], jobs=3)
     assert len(crews) == 2
     assert not any(process.is_alive() for process in crews)
