@@ -10,6 +10,7 @@ from statistics import median
 from ncdiag.cluster.names import check_target
 from ncdiag.expect.traffic import Collective
 from ncdiag.measure.engines.base import Timing
+from ncdiag.measure.imported_alike import comparable
 from ncdiag.measure.imported_names import hosts_of
 from ncdiag.measure.journal import IMPORTED, HostState, Line, Plan, RunEnd
 from ncdiag.measure.plausible import MAX_RAILS
@@ -85,7 +86,9 @@ def _as_pairs(results: ForeignResults) -> ForeignResults:
                     target=target,
                     gbit_per_s=None if error else figure,
                     size_bytes=size,
+                    largest_bytes=max((row.size for row in run.rows), default=None),
                     error=error,
+                    damaged=wrong,
                 )
             )
         if wrong:
@@ -162,7 +165,8 @@ def sweep_lines(
     told = [one for one in results if one.pairs]
     _check_together(told)
     inside = _inside(told)
-    pairs = [_placed(pair, one, inside) for one in told for pair in one.pairs]
+    placed = [_placed(pair, one, inside) for one in told for pair in one.pairs]
+    pairs = comparable(placed, setting.faulty_below)
     names = list(dict.fromkeys(end for pair in pairs for end in (pair.source, pair.target)))
     if len(names) < 2:
         raise UsageError("the figures are of fewer than two hosts: there is no link to judge")
@@ -193,7 +197,8 @@ def sweep_lines(
     states = [HostState(name=host.name, facts=_facts(host, plan.engine)) for host in chosen]
     end = RunEnd(seconds=0.0)
     if together:
-        quiet = [_measured(pair, Purpose.QUIET, plan.engine) for pair in pairs]
+        slow = [pair for pair in pairs if not pair.damaged]  # damage is proven without this
+        quiet = [_measured(pair, Purpose.QUIET, plan.engine) for pair in slow]
         suspected = SweepRecord.of([plan, *states, *quiet, end]).report().diagnosis.culprits
         plan = replace(plan, notes=(*map(_suspicion, suspected[:_SHOWN]), *plan.notes))
     purpose = Purpose.ROUND if together else Purpose.QUIET
@@ -325,6 +330,7 @@ def _measured(pair: PairFigure, purpose: Purpose, engine: str) -> Measurement:
         measured_gbit_per_s=figure,
         min_gbit_per_s=None if figure is None else pair.min_gbit_per_s,
         error=None if figure is not None else pair.error or "it has no figure",
+        damaged=pair.damaged,
     )
 
 

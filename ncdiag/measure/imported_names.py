@@ -1,5 +1,7 @@
 """What hosts are called in the results of other tools, and what the operator calls them."""
 
+import ipaddress
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +12,9 @@ from ncdiag.model.host import Host
 from ncdiag.model.imported import ForeignResults
 from ncdiag.model.log import Benchmark
 from ncdiag.model.text import visible
+
+# What perftest calls a port of InfiniBand, which has no other address.
+_LID = re.compile(r"lid\d{1,10}")
 
 
 def hosts_of(run: Benchmark) -> tuple[str, ...]:
@@ -27,16 +32,31 @@ def name_ends(results: ForeignResults, names: Sequence[str]) -> ForeignResults:
         if len(names) != 1:
             raise UsageError(f"{path}: it is about one host; name one: HOST={path}")
         return replace(results, inside=names[0])
-    if not results.unnamed:
+    nameless = results.unnamed or _addresses(results)
+    if not nameless:
         raise UsageError(f"{path}: it names its hosts itself; give the path alone")
-    if len(names) != len(results.unnamed):
+    if len(names) != len(nameless):
         raise UsageError(
-            f"{path}: {len(names)} hosts are named, it takes {len(results.unnamed)}, "
+            f"{path}: {len(names)} hosts are named, it takes {len(nameless)}, "
             "in the order of their ranks"
         )
     if len(set(names)) < len(names):
         raise UsageError(f"{path}: a host is named twice")
-    return _renamed(results, dict(zip(results.unnamed, names, strict=True)))
+    return _renamed(results, dict(zip(nameless, names, strict=True)))
+
+
+def _addresses(results: ForeignResults) -> list[str]:
+    """The two ends of a file that tells addresses in place of names, the sending one first."""
+    ends = results.endpoints
+    return ends if len(ends) == 2 and all(map(_is_address, ends)) else []
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return _LID.fullmatch(name) is not None
+    return True
 
 
 def _renamed(results: ForeignResults, names: dict[str, str]) -> ForeignResults:
@@ -72,7 +92,8 @@ def with_unnamed_ends(results: ForeignResults) -> ForeignResults:
 def with_names_of(results: ForeignResults, hosts: Sequence[Host]) -> ForeignResults:
     """``results`` with the hosts file's names for what it calls by address or by longer names.
 
-    Ends without a name take those that stand in the file's name, if there are as many.
+    Ends without a name, or with addresses that the hosts file does not tell of, take those that
+    stand in the file's name, if there are as many.
     """
     known: dict[str, str] = {}
     short: Counter[str] = Counter(host.name.partition(".")[0] for host in hosts)
@@ -87,9 +108,10 @@ def with_names_of(results: ForeignResults, hosts: Sequence[Host]) -> ForeignResu
         for name in told - set(results.unnamed)
     }
     found = _renamed(results, names)
-    if found.unnamed:
+    nameless = found.unnamed or _addresses(found)
+    if nameless:
         here = _in_file_name(found.path, hosts)
-        if len(here) == len(found.unnamed):
+        if len(here) == len(nameless):
             return name_ends(found, here)
     return found
 

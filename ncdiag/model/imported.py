@@ -12,7 +12,9 @@ MAX_PAIRS = 1_100_000
 class PairFigure:
     """One direction between two endpoints: the median (or only) figure in Gbit/s, and the worst.
 
-    ``error`` says why there is none. ``rail`` counts from 0.
+    ``size_bytes`` is the message size of the figure, ``largest_bytes`` the largest that was
+    measured, and ``kind`` the test where one tool has several that do not compare. ``error`` says
+    why there is no figure, and ``damaged`` that data arrived wrong. ``rail`` counts from 0.
     """
 
     source: str
@@ -21,7 +23,10 @@ class PairFigure:
     min_gbit_per_s: float | None = None
     rail: int = 0
     size_bytes: int | None = None
+    largest_bytes: int | None = None
+    kind: str = ""
     error: str | None = None
+    damaged: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

@@ -84,8 +84,20 @@ def _pair(source: str, target: str, rows: Sequence[BandwidthRow], run: Run) -> P
         return PairFigure(source=source, target=target, gbit_per_s=None, error=why)
     figure, worst, size = found
     return PairFigure(
-        source=source, target=target, gbit_per_s=figure, min_gbit_per_s=worst, size_bytes=size
+        source=source,
+        target=target,
+        gbit_per_s=figure,
+        min_gbit_per_s=worst,
+        size_bytes=size,
+        largest_bytes=max((row.size_bytes or 0 for row in rows), default=0) or None,
+        kind=_kind(run),
     )
+
+
+def _kind(run: Run) -> str:
+    """What of a run its figures depend on: one queue pair may reach less than several do."""
+    several = run.queue_pairs is not None and run.queue_pairs > 1
+    return f"{run.test or ''}{f' on {run.queue_pairs} queue pairs' if several else ''}"
 
 
 def why_nothing(run: Run) -> str:

@@ -14,10 +14,13 @@ from ncdiag.read.results.text import MB_GBIT, lines_of, rate
 
 FORMAT = "osu"
 _TITLE = re.compile(
-    r"# OSU (MPI|NCCL|SHMEM|XCCL|UPC)(?:-[A-Z]+)?(.{0,80}?) ?(?:Test|Benchmark)?(?: v[\d.]+)?\s*\Z"
+    r"# OSU ((?:MPI|NCCL|SHMEM|XCCL|UPC)(?:-[A-Z]+)?)(.{0,80}?) ?(?:Test|Benchmark)?"
+    r"(?: v[\d.]+)?\s*\Z"
 )
 _ANY = re.compile(rb"^# OSU (?:MPI|NCCL|XCCL)", re.MULTILINE)
 _PAIRS = re.compile(r"# \[ pairs: (\d{1,6}) \]")
+_VALIDATED = re.compile(r"# Size\b.*\bValidation\s*\Z")
+_WRONG = re.compile(r"DATA VALIDATION ERROR\b")
 _ROW = re.compile(r"\s*(\d{1,15})\s{1,40}(\d{1,12}(?:\.\d{1,6})?)(?:\s|\Z)")
 
 
@@ -30,6 +33,7 @@ def read(data: bytes, path: str) -> ForeignResults:
     """The one direction that the file tells of, its ends unnamed; raises :class:`UsageError`."""
     runs = _runs(lines_of(data, table=True))
     told = [run for run in runs if run.figure is not None]
+    wrong = [run for run in told if run.wrong]
     if not told:
         raise UsageError(f"{visible(path)}: {_why_nothing(runs)}")
     name = PurePath(path).name or FORMAT
@@ -43,11 +47,16 @@ def read(data: bytes, path: str) -> ForeignResults:
         PairFigure(
             source=ends[0],
             target=ends[1],
-            gbit_per_s=median(figures),
-            min_gbit_per_s=min(figures) if len(figures) > 1 else None,
+            gbit_per_s=None if wrong else median(figures),
+            min_gbit_per_s=min(figures) if len(figures) > 1 and not wrong else None,
             size_bytes=best.size,
+            largest_bytes=min(run.largest for run in told),
+            kind=" and ".join(sorted({run.kind for run in told})),
+            error="wrong data arrived" if wrong else None,
         )
     )
+    if wrong:
+        results.notes.append("its validation failed: wrong data arrived, which is worse than slow")
     pairs = max(run.pairs for run in told)
     if pairs > 1:
         results.notes.append(f"the figure is the sum of {pairs} pairs of processes")
@@ -58,18 +67,32 @@ def read(data: bytes, path: str) -> ForeignResults:
 
 
 class _Run:
-    """One test: its title, and the largest bandwidth with its size."""
+    """One test: its title, the largest bandwidth with its size, and the largest size."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, library: str) -> None:
         self.title = title
+        self.library = library
         lower = title.lower()
         self.judged = "bandwidth" in lower and "bi-directional" not in lower
         self.pairs = 1
         self.figure: float | None = None
         self.size: int | None = None
+        self.largest = 0
+        self.validated = False
+        self.wrong = False
 
-    def row(self, size: int, word: str) -> None:
+    @property
+    def kind(self) -> str:
+        """What its figures depend on: of buffers of a GPU, or by several processes, is another."""
+        several = f" of {self.pairs} pairs" if self.pairs > 1 else ""
+        return f"{self.library} {self.title}{several}"
+
+    def row(self, size: int, word: str, rest: str) -> None:
+        """Take a row, of which ``rest`` stands after the bandwidth."""
         figure = rate(word, MB_GBIT) if self.judged else None
+        if figure is not None:
+            self.largest = max(self.largest, size)
+        self.wrong |= self.validated and rest.split()[-1:] == ["Fail"]
         if figure is not None and figure > (self.figure or 0.0):
             self.figure, self.size = figure, size
 
@@ -78,11 +101,15 @@ def _runs(lines: list[str]) -> list[_Run]:
     runs: list[_Run] = []
     for line in lines:
         if line.startswith("# OSU") and (found := _TITLE.match(line)):
-            runs.append(_Run(found[2].strip()))
+            runs.append(_Run(found[2].strip(), found[1]))
         elif runs and (found := _PAIRS.match(line)):
             runs[-1].pairs = int(found[1])
         elif runs and (found := _ROW.match(line)):
-            runs[-1].row(int(found[1]), found[2])
+            runs[-1].row(int(found[1]), found[2], line[found.end() :])
+        elif runs and _VALIDATED.match(line):
+            runs[-1].validated = True
+        elif runs and _WRONG.search(line):
+            runs[-1].wrong = True
     return runs
 
 
