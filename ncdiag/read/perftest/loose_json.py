@@ -18,6 +18,8 @@ _PAIR = re.compile(
     r'"?(?P<key>[A-Za-z][\w. *-]{0,60}?)"? ?: ?'
     r'(?:"(?P<text>[^"\n]{0,200})"|(?P<bare>[^",{}\n]{1,200}))(?P<end>\s*[,}\n])'
 )
+# Many times what any of them holds.
+_LONGEST_BLOCK = 1 << 16
 _SIDES = {"results_local": Side.LOCAL, "results_remote": Side.REMOTE}
 # A bidirectional run with --report-both prints these one after the other, all as "results".
 _PRINTED = (Side.WHOLE, Side.LOCAL, Side.REMOTE)
@@ -49,6 +51,7 @@ def _blocks(text: str) -> Iterator[tuple[str, str, bool]]:
     starts = list(BLOCK.finditer(text))
     for number, start in enumerate(starts):
         limit = starts[number + 1].start() if number + 1 < len(starts) else len(text)
+        limit = min(limit, start.end() + _LONGEST_BLOCK)
         end = text.find("}", start.end(), limit)
         body = text[start.end() : limit if end < 0 else end + 1]
         yield start["name"], body, end >= 0

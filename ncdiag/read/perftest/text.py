@@ -13,7 +13,7 @@ from ncdiag.read.perftest.rates import gbit_per_s, peak
 from ncdiag.read.perftest.records import BandwidthRow, LatencyRow, Run, Side
 
 TITLE = re.compile(
-    r"(?P<test>(?:Send|RDMA_Write|RDMA_Read|Atomic|Raw\w*|\w+_imm)(?: [\w-]+){0,5}? "
+    r"(?P<test>\b(?:Send|RDMA_Write|RDMA_Read|Atomic|Raw\w{0,40}|\w{1,40}_imm)(?: [\w-]+){0,5}? "
     r"(?:BW|Latency)(?: [\w-]+){0,2} Test)"
 )
 HEADING = re.compile(r"#bytes\s+(?:#sl\s+)?#iterations\s")
@@ -40,6 +40,7 @@ _COMPLAINT = re.compile(
     re.IGNORECASE,
 )
 _MAX_COMPLAINTS = 20
+_COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _MAX_LINE = 4_000
 
 
@@ -53,7 +54,8 @@ def read_text(text: str) -> list[Run]:
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
     """Lines without their end, and whether they have one."""
-    *whole, last = _WARNING.sub("", text.replace("\r\n", "\n")).split("\n")
+    plain = _COLOUR.sub("", text.replace("\r\n", "\n"))
+    *whole, last = _WARNING.sub("", plain).split("\n")
     for line in whole:
         yield line[:_MAX_LINE], True
     if last:

@@ -16,9 +16,12 @@ from ncdiag.read.results import (
     rccl,
     superbench,
 )
+from ncdiag.read.results.text import without_prefixes
 
 HEAD_BYTES = 65536
 MAX_BYTES = 64 << 20
+# A file that is given by its name may begin with this much of what launchers and libraries say.
+_DEEPEST = 4 << 20
 
 
 class Format(NamedTuple):
@@ -47,7 +50,11 @@ FORMATS = (
 
 def format_of(head: bytes) -> Format | None:
     """The format of a file that begins with ``head`` (``HEAD_BYTES`` of it)."""
-    return next((one for one in FORMATS if one.recognises(head)), None)
+    for text in dict.fromkeys((head, without_prefixes(head))):
+        for one in FORMATS:
+            if one.recognises(text):
+                return one
+    return None
 
 
 def read_results(data: bytes, path: str) -> ForeignResults:
@@ -55,6 +62,9 @@ def read_results(data: bytes, path: str) -> ForeignResults:
     if len(data) > MAX_BYTES:
         raise UsageError(f"{visible(path)}: more than {MAX_BYTES >> 20} MiB: not read")
     found = format_of(data[:HEAD_BYTES])
+    if found is None or found.read is not nccl_tests.read:  # which takes prefixes off itself
+        data = without_prefixes(data)
+        found = format_of(data[:HEAD_BYTES]) or format_of(data[:_DEEPEST])
     if found is None:
         known = ", ".join(one.name for one in FORMATS)
         raise UsageError(f"{visible(path)}: not a known format of results; known are {known}")

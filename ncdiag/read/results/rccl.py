@@ -18,10 +18,12 @@ from ncdiag.read.results.collectives import program_of
 from ncdiag.read.results.text import lines_of, number, whole
 
 FORMAT = "rccl-tests"
-_JSON = re.compile(rb'^\s*\{"name"\s*:\s*"?\w{2,40}"?, ?"(?:nodes|gpus)"\s*:', re.MULTILINE)
-_CSV = re.compile(rb"^collective, ?(?:ranks, ?rankspernode|gpus), ", re.MULTILINE)
+_JSON = re.compile(
+    rb'^[ \t]*\{(?:"numCycle"\s*:\s*\d{1,9}, ?)?"name"\s*:\s*"?\w{2,40}"?, ?"(?:nodes|gpus)"\s*:',
+    re.MULTILINE,
+)
+_CSV = re.compile(rb"^(?:numCycle, ?)?collective, ?(?:ranks, ?rankspernode|gpus), ?", re.MULTILINE)
 _BARE = re.compile(r'(":\s*)([A-Za-z][\w/]{0,40})(?=\s*[,}])')
-_WITH_NODES = ("collective", "nodes", "ranks", "rankspernode", "gpusperrank")
 _MAX_ROWS = 200_000
 _MAX_RANKS = 100_000
 
@@ -52,6 +54,9 @@ def read(data: bytes, path: str) -> ForeignResults:
     names = dict.fromkeys(rank.host for run in results.benchmarks for rank in run.ranks)
     results.endpoints = list(names)
     results.unnamed = list(names)
+    text = data.strip()
+    if text.startswith(b"[") and not text.endswith(b"]"):
+        results.cut = True
     if damaged:
         results.notes.append(f"{damaged} of its lines are damaged and left out")
         results.cut = True
@@ -60,10 +65,11 @@ def read(data: bytes, path: str) -> ForeignResults:
 
 def _json_rows(lines: list[str]) -> Iterator[Mapping[str, Any]]:
     for line in lines:
-        if not line.strip().startswith("{"):
+        one = line.strip().removeprefix("[").rstrip("],").strip()  # newer ones write a list
+        if not one.startswith("{"):
             continue
         try:
-            found = msgspec.json.decode(_BARE.sub(r'\1"\2"', line))
+            found = msgspec.json.decode(_BARE.sub(r'\1"\2"', one))
         except (msgspec.DecodeError, RecursionError):
             yield {}
             continue
@@ -73,12 +79,17 @@ def _json_rows(lines: list[str]) -> Iterator[Mapping[str, Any]]:
 def _csv_rows(lines: list[str]) -> Iterator[Mapping[str, Any]]:
     columns: list[str] = []
     for line in lines:
-        words = next(csv.reader([line.replace("\0", "")], skipinitialspace=True), [])
+        try:
+            words = next(csv.reader([line.replace("\0", "")], skipinitialspace=True), [])
+        except csv.Error:  # a word longer than any of it
+            words = ["damaged", ""]
         words = [word.strip() for word in words]
-        if words[:1] == ["collective"]:
+        cycle = words[:1] == ["numCycle"]
+        if words[cycle : cycle + 1] == ["collective"]:
             columns = words
         elif columns and len(words) == len(columns) + 1 and "rankspernode" in columns:
-            yield _named([*_WITH_NODES, *columns[4:]], words)
+            at = columns.index("collective") + 1
+            yield _named([*columns[:at], "nodes", *columns[at:]], words)
         elif columns and len(words) > 1:
             yield _named(columns, words) if len(words) == len(columns) else {}
 

@@ -18,11 +18,17 @@ from ncdiag.read.results.collectives import program_of
 from ncdiag.read.results.text import GB_GBIT, number, rate, records
 
 FORMAT = "superbench"
-_NODE = re.compile(rb'^\s*\{\s*"node"\s*:\s*"', re.MULTILINE)
+_NODE = re.compile(rb'^[ \t]*\{\s*"node"\s*:\s*"', re.MULTILINE)
 _METRIC = re.compile(rb'"[a-z][\w-]{1,80}(?::[\w.-]{1,80})?/[^"]{1,200}"\s*:')
 _COLLECTIVE = re.compile(
     r"[nr]ccl-bw(?::[\w.-]{1,80})?/([a-z]{3,20})_(\d{1,15})_(busbw|algbw|time)(?::\d{1,6})?\Z"
 )
+# So called up to SuperBench 0.5.
+_OLD_PAIR = re.compile(
+    r"ib-traffic(?::[\w.-]{1,80})?/ib_(?:write|read|send)_bw_\d{1,6}_\d{1,6}_"
+    r"(\S{3,600})_bw(?::\d{1,6})?\Z"
+)
+_CODE = re.compile(r"([nr]ccl-bw|ib-traffic)(?::[\w.-]{1,80})?/return_code(?::\d{1,6})?\Z")
 _PAIR = re.compile(
     r"ib-traffic(?::[\w.-]{1,80})?/ib_(?:write|read|send)_bw_(\d{1,12})(?:_[a-z]+-to-[a-z]+)?"
     r"_\d{1,6}_\d{1,6}:(\S{3,600})\Z"
@@ -47,6 +53,9 @@ def read(data: bytes, path: str) -> ForeignResults:
     names = {name for name, _ in nodes}
     for name, metrics in nodes:
         results.benchmarks += _benchmarks(name, metrics, path)
+        for tool, code in _failures(metrics):
+            results.cut = True
+            results.notes.append(f"{visible(name)}: {tool} failed with code {code}: not healthy")
     results.pairs = _pairs((metrics for _, metrics in nodes), names, results)
     if len(results.pairs) > MAX_PAIRS:
         raise UsageError(f"{visible(path)}: too many pairs")
@@ -58,6 +67,12 @@ def read(data: bytes, path: str) -> ForeignResults:
             f"{visible(path)}: results of SuperBench without any of nccl-bw, rccl-bw or ib-traffic"
         )
     return results
+
+
+def _failures(metrics: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """The benchmarks of a node that failed, with SuperBench's codes for why."""
+    found = ((_CODE.match(key), number(value)) for key, value in metrics.items())
+    return [(told[1], int(code)) for told, code in found if told and code]
 
 
 def _benchmarks(name: str, metrics: Mapping[str, Any], path: str) -> list[Benchmark]:
@@ -118,20 +133,21 @@ def _pairs(
     lost = 0
     for metrics in nodes:
         for key, value in metrics.items():
-            told = _PAIR.match(key)
-            figure = rate(value, GB_GBIT) if told else None
-            if told is None or figure is None:
+            told, old = _PAIR.match(key), _OLD_PAIR.match(key)
+            figure = rate(value, GB_GBIT) if told or old else None
+            if figure is None:
                 continue
-            ends = _ends(told[2], names)
+            size = int(told[1]) if told else 0
+            ends = _ends(told[2] if told else old[1] if old else "", names)
             if ends is None:
                 lost += 1
-            elif (int(told[1]), figure) > best.get(ends, (0, 0.0)):
-                best[ends] = int(told[1]), figure
+            elif (size, figure) > best.get(ends, (0, 0.0)):
+                best[ends] = size, figure
     if lost:
         results.notes.append(f"{lost} figures are of pairs whose two names cannot be told apart")
         results.cut = True
     return [
-        PairFigure(source=source, target=target, gbit_per_s=figure, size_bytes=size)
+        PairFigure(source=source, target=target, gbit_per_s=figure, size_bytes=size or None)
         for (source, target), (size, figure) in best.items()
     ]
 

@@ -16,6 +16,14 @@ GB_GBIT = 8.0
 """Gbit in a gigabyte of 1e9 bytes."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
+# What Python writes for a figure that is none, against the rules of JSON.
+_NO_NUMBER = re.compile(rb"([:,\[]\s?)(?:NaN|-?Infinity)(?=[,}\]])")
+_LOOKED_AT = 1 << 16
+_PREFIXES = (
+    re.compile(rb"\A\[(?:[^\]\s]{1,80}@)?\d{1,6},\d{1,6}\]<std(?:out|err)>: ?"),
+    re.compile(rb"\A {0,6}\d{1,6}:(?: |(?=\r?\Z))"),
+    re.compile(rb"\A\[\d{1,6}\](?: |(?=\r?\Z))"),
+)
 _LAST_WORD = re.compile(r"(?<!\S)\S{1,40}\Z")
 _LONGEST = 1 << 20
 _MOST_GBIT_PER_S = 1e6
@@ -31,6 +39,18 @@ def lines_of(data: bytes, *, table: bool = False) -> list[str]:
     if table:
         text = _LAST_WORD.sub("", text)
     return [_COLOUR.sub("", line[:_LONGEST]) for line in re.split(r"\r\n?|\n", text)]
+
+
+def without_prefixes(data: bytes) -> bytes:
+    """``data`` without what a launcher put before each of its lines, if it did before all.
+
+    ``mpirun --tag-output``, ``mpiexec -l`` and ``srun -l`` do.
+    """
+    lines = [line for line in data[:_LOOKED_AT].splitlines()[:-1] if line.strip()]
+    for prefix in _PREFIXES:
+        if lines and all(map(prefix.match, lines)):
+            return b"\n".join(prefix.sub(b"", line, count=1) for line in data.split(b"\n"))
+    return data
 
 
 def number(word: object) -> float | None:
@@ -83,7 +103,7 @@ def records(data: bytes) -> tuple[list[dict[str, Any]], int]:
         if not line.strip():
             continue
         try:
-            one = msgspec.json.decode(line)
+            one = msgspec.json.decode(_NO_NUMBER.sub(rb"\1null", line))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             damaged += 1
             continue
