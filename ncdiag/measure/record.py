@@ -18,6 +18,7 @@ from ncdiag.measure.plan import (
     planned_rounds,
     rail_counts,
 )
+from ncdiag.measure.rails import nics_by_rail
 from ncdiag.measure.schedule import Round, second_opinions
 from ncdiag.measure.second_hand import as_imported
 from ncdiag.model.errors import UsageError
@@ -71,7 +72,7 @@ class SweepRecord:
                 self.unreachable[name] = reason
             case HostState(name=name, facts=HostFacts() as facts) if name in self._hosts:
                 self.facts[name] = facts
-                nics = self._nics[name] = _by_rail(self._hosts[name], facts)
+                nics = self._nics[name] = nics_by_rail(self._hosts[name], facts)
                 dump = self._dumps.get(name) or self._dumps.get("")
                 self._dumped_nics[name] = {rail: as_dumped(nic, dump) for rail, nic in nics.items()}
                 self.unreachable.pop(name, None)
@@ -209,13 +210,6 @@ def version_notes(here: Mapping[str, str], facts: Mapping[str, HostFacts]) -> It
         )
         if odd:
             yield f"{program} {usual}, but on {', on '.join(odd)}: results may not compare"
-
-
-def _by_rail(host: Host, facts: HostFacts) -> dict[int, Nic]:
-    """NICs by rail: their place in the hosts file, so that a missing NIC shifts no other."""
-    if not host.nics:
-        return dict(enumerate(facts.nics))
-    return {host.nics.index(nic.name): nic for nic in facts.nics if nic.name in host.nics}
 
 
 def _names_by_rail(nics: Mapping[int, Nic]) -> tuple[str, ...]:

@@ -272,19 +272,36 @@ def test_a_rank_that_hangs_loses_its_host_and_the_rest_goes_on(run) -> None:  # 
 
     assert "b: its process did not answer" in str(results["a", "b"])
     assert results["c", "d"] is None
+    assert made.unreachable == {}, "it may be late for once"
+    list(made.measure([order(facts, "c", "b")]))
     assert list(made.unreachable) == ["b"]
     world.halves.clear()
     assert set(errors(list(made.measure([order(facts, "a", "c")]))).values()) == {None}
 
 
+def test_a_rank_that_is_late_now_and_then_is_not_lost(run) -> None:  # noqa: ANN001
+    world = World()
+    made, facts = run(world)
+    for answer in (None, GOOD, None, GOOD):
+        world.halves[0, "b"] = answer
+        list(made.measure([order(facts, "a", "b")]))
+    assert made.unreachable == {}
+    world.halves[0, "b"] = None
+    list(made.measure([order(facts, "a", "b")]))
+    assert made.unreachable == {}
+
+
 def test_a_first_rank_that_hangs_is_named_and_nobody_else(run) -> None:  # noqa: ANN001
     world = World(deaf=True)
     made, facts = run(world)
+    silent = "its process did not answer within 0.1 s"
 
     results = errors(list(made.measure([order(facts, "c", "d")])))
+    assert set(results.values()) == {f"a: {silent}"}
+    assert (made.unreachable, world.closed) == ({}, [])
 
-    assert set(results.values()) == {"a: its process did not answer within 0.1 s"}
-    assert made.unreachable["a"] == "its process did not answer within 0.1 s"
+    list(made.measure([order(facts, "c", "d")]))
+    assert made.unreachable["a"] == f"{silent}, twice in a row"
     assert "the process of a did not answer" in made.unreachable["c"]
     assert world.closed == [(0, True)]
 

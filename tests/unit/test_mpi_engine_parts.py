@@ -12,8 +12,9 @@ from ncdiag.cluster.launchers import Launch
 from ncdiag.health.self_report import SelfReport
 from ncdiag.measure.engines.base import Timing
 from ncdiag.measure.engines.halves import Half, Sent
+from ncdiag.measure.engines.mpi import job as job_module
 from ncdiag.measure.engines.mpi.job import Job, JobEnded, hear
-from ncdiag.measure.engines.mpi.job_end import DEATHS, Death, dead_host, why_ended
+from ncdiag.measure.engines.mpi.job_end import DEATHS, Death, dead_host, mpi_gave_up, why_ended
 from ncdiag.measure.engines.mpi.memory import HostMemory
 from ncdiag.measure.engines.mpi.messages import (
     Beat,
@@ -38,8 +39,8 @@ from ncdiag.measure.engines.mpi.place import (
     variables_of,
 )
 from ncdiag.measure.engines.mpi.roll_call import RollCall
-from ncdiag.measure.engines.mpi.starting import nics_by_rail
 from ncdiag.measure.engines.probe import Probed
+from ncdiag.measure.rails import nics_by_rail
 from ncdiag.model.errors import UndecidedError
 from ncdiag.model.host import Host, HostFacts, Nic, NicKind
 
@@ -143,6 +144,20 @@ def test_the_last_word_that_says_something_is_the_reason() -> None:
     said = ("ssh: connect to host h3 port 22: No route to host", "=====", "=   EXIT CODE: 255")
     assert why_ended(JobEnded(255, said)).startswith("ssh: connect")
     assert why_ended(JobEnded(7, ("====",))) == "it ended with exit code 7"
+    own = "[mpiexec@a] main (mpiexec.c:270): process manager error waiting for completion"
+    assert why_ended(JobEnded(7, ("bash: no such file", own))) == "bash: no such file"
+    assert why_ended(JobEnded(7, ("=   PID 5 RUNNING AT h1", own))) == own
+
+
+def test_a_device_that_mpi_does_not_find_is_told_rather_than_what_came_of_it() -> None:
+    said = (
+        "[1.1] ucp_context.c:1381 UCX  WARN  network device 'mlx5_0:1' is not available, use 'lo'",
+        "Abort(607274255) on node 2: Fatal error in internal_Init_thread: Other MPI error",
+        "MPIDI_UCX_comm_addr_exchange(159): ucx function returned with failed status",
+    )
+    assert why_ended(JobEnded(15, said)).startswith("network device 'mlx5_0:1' is not available")
+    assert mpi_gave_up(said)
+    assert not mpi_gave_up(["=   PID 5126 RUNNING AT h3"])
 
 
 def probed(*names: str) -> Probed:
@@ -216,6 +231,24 @@ def test_a_job_that_ends_before_it_starts_says_why(rdma: bool) -> None:  # noqa:
     assert ("nic=INTERFACE" in str(told.value)) is rdma
 
 
+def test_a_host_whose_process_dies_at_the_start_is_left_out() -> None:
+    died = ("=   PID 5126 RUNNING AT b", "=   EXIT CODE: 9")
+    call = call_of("a", "b", "c")
+    call.note_end(JobEnded(9, died))
+    assert call.missing(60) == {"b": "its process died while MPI started"}
+    call.note_end(JobEnded(9, ("Abort(1) on node 1: Fatal error in internal_Init_thread", *died)))
+    with pytest.raises(UndecidedError, match=r"MPI did not start on \[?a"):
+        call.missing(60)
+
+
+@pytest.mark.parametrize("rdma", [False, True])
+def test_where_rdma_may_be_the_reason_other_ways_are_named(rdma: bool) -> None:  # noqa: FBT001
+    call = call_of("a", "b", rdma=rdma)
+    with pytest.raises(UndecidedError, match="within 60 s") as told:
+        call.missing(60)
+    assert ("engine torch or perftest" in str(told.value)) is rdma
+
+
 def test_nobody_is_accused_where_all_started_and_mpi_did_not() -> None:
     call = call_of("a", "b")
     for rank, name in enumerate("ab"):
@@ -237,6 +270,21 @@ def test_memory_holds_what_was_sent_and_notices_a_wrong_bit(forward: bool) -> No
         assert not target.is_as_sent(number, size, forward=forward)
 
 
+def test_memory_that_is_given_up_is_not_touched_again() -> None:
+    memory = HostMemory(16384)
+    memory.fill(0, 16384, 1, forward=True)
+    chunk, other, token = memory.slot(0, 4096), memory.slot(1, 4096), memory.token
+    before = chunk.tobytes()
+
+    memory.give_up([chunk, token])
+    memory.fill(0, 16384, 2, forward=False)
+    memory.token[0] = 1
+
+    assert (chunk.tobytes(), token.tobytes()) == (before, bytes(8))
+    assert memory.header(0) == 2
+    assert memory.slot(1, 4096).ctypes.data == other.ctypes.data
+
+
 def test_memory_of_numpy_and_of_torch_hold_the_same() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     from ncdiag.measure.engines.torch.memory import TensorMemory
@@ -256,8 +304,21 @@ for line in sys.stdin:
         print("some last words", file=sys.stderr)
         sys.exit(3)
 """
-STAY = 'import sys, time; print(\'ncdiag-mpi: {"type":"passed","number":7}\', flush=True)\n'
-STAY += "while True: time.sleep(60)"
+STAY = """
+print('ncdiag-mpi: {"type":"passed","number":7}', flush=True)
+while True:
+    time.sleep(60)
+"""
+TIDY = f"""
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: (print("tidied up", flush=True), sys.exit(4)))
+{STAY}
+"""
+DEAF = f"""
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+{STAY}
+"""
 
 
 def started(program: str) -> tuple[Job, queue.SimpleQueue]:
@@ -276,8 +337,17 @@ def test_a_job_that_is_told_to_end_ends_and_its_last_words_are_kept() -> None:
     job.close()
 
 
-def test_a_job_that_does_not_end_is_killed() -> None:
-    job, heard = started(STAY)
+def test_a_job_that_does_not_end_is_asked_to_so_that_it_can_tidy_up() -> None:
+    job, heard = started(TIDY)
+    assert hear(heard, 30) == (5, Passed(number=7))
+    job.close(kill=True)
+    rail, ended = hear(heard, 10)
+    assert (rail, ended.code, ended.said) == (5, 4, ("tidied up",))
+
+
+def test_a_job_that_minds_nothing_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_module, "_TIDY_S", 0.1)
+    job, heard = started(DEAF)
     assert hear(heard, 30) == (5, Passed(number=7))
     job.close(kill=True)
     rail, ended = hear(heard, 10)

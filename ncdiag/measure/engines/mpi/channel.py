@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from mpi4py import MPI
@@ -44,7 +45,7 @@ class MpiChannel:
     ) -> None:
         self._peer, self._tag, self._end_s, self._nap = peer, tag, end_s, nap
         self._between = between
-        self._open: list[MPI.Request] = []
+        self._open: list[tuple[MPI.Request, Any]] = []
 
     def send(self, chunk: Any) -> "_Pending":
         """Begin to send; it is complete once the peer has begun to receive it.
@@ -56,7 +57,7 @@ class MpiChannel:
             request = MPI.COMM_WORLD.Issend([chunk, MPI.BYTE], self._peer, self._tag)
         except MPI.Exception as error:
             raise PeerLostError(one_line(error)) from None
-        return self._follow(request, None)
+        return self._follow(request, chunk, None)
 
     def receive(self, chunk: Any) -> "_Pending":
         """Begin to receive into ``chunk``."""
@@ -64,23 +65,21 @@ class MpiChannel:
             request = MPI.COMM_WORLD.Irecv([chunk, MPI.BYTE], self._peer, self._tag)
         except MPI.Exception as error:
             raise PeerLostError(one_line(error)) from None
-        return self._follow(request, int(chunk.nbytes))
+        return self._follow(request, chunk, int(chunk.nbytes))
 
     def close(self) -> None:
         """Give up what is not complete."""
-        for request in self._open:
-            try:
+        for request, _ in self._open:
+            with suppress(MPI.Exception):
                 request.Cancel()
-            except MPI.Exception:
-                continue
 
-    @property
-    def is_clean(self) -> bool:
-        """Whether nothing is under way any more."""
-        return not self._open
+    def unfinished(self) -> list[Any]:
+        """The chunks that are under way still: MPI may read or write them at any time."""
+        self._open = [(request, chunk) for request, chunk in self._open if not _is_over(request)]
+        return [chunk for _, chunk in self._open]
 
-    def _follow(self, request: MPI.Request, size_bytes: int | None) -> "_Pending":
-        self._open.append(request)
+    def _follow(self, request: MPI.Request, chunk: Any, size_bytes: int | None) -> "_Pending":
+        self._open.append((request, chunk))
         return _Pending(self, request, size_bytes)
 
     def wait(self, request: MPI.Request, status: MPI.Status) -> None:
@@ -98,7 +97,7 @@ class MpiChannel:
             if in_a_row == _MOST_IN_A_ROW or time.perf_counter() - before_s < _MOVED_S:
                 self._pause(began_s)
                 in_a_row = 0
-        self._open.remove(request)
+        self._open = [one for one in self._open if one[0] is not request]
         self._between()
 
     def _pause(self, began_s: float) -> None:
@@ -110,6 +109,13 @@ class MpiChannel:
         self._between()
         if self._nap:
             time.sleep(_NAP_S)
+
+
+def _is_over(request: MPI.Request) -> bool:
+    try:
+        return bool(request.Test())
+    except MPI.Exception:
+        return True
 
 
 class _Pending:

@@ -37,6 +37,7 @@ class MpiEngine:
         self._launcher, self._starter, self._options = launcher, starter, options
         self._timing = options.timing
         self._unusable: dict[str, str] = {}
+        self._late_once: set[str] = set()
         self._crews = Crews()
         self._number = 0
 
@@ -102,6 +103,7 @@ class MpiEngine:
                 case Passed(number=current.number):
                     current.passed_on.add(rail)
                 case Done(number=current.number):
+                    self._late_once -= current.hosts_of(rail, what)
                     if (ended := current.take(rail, what)) is not None:
                         yield from self._merged(ended, current)
                 case JobEnded():
@@ -134,21 +136,27 @@ class MpiEngine:
         self._crews.close(kill=True)
 
     def _late(self, current: OpenRound, limit_s: float) -> Iterator[Measurement]:
-        """Ranks that did not answer in time are not waited for again."""
+        """What becomes of ranks that did not answer in time, and of their pairs.
+
+        One that is late once may have had no processor; after the second time in a row nobody
+        waits for it again.
+        """
         silent = f"its process did not answer within {limit_s:g} s"
         firsts = {rail: self._crews.hosts[rail][0] for rail in current.rails}
+        late: set[str] = set()
         for order in current.unfinished:
-            first = firsts[order.rail]
             if order.rail not in current.passed_on:
                 # Nobody of this rail was told anything.
-                self._unusable[first] = silent
-                yield from self._unmeasured([order], f"{first}: {silent}")
+                late.add(firsts[order.rail])
+                yield from self._unmeasured([order], f"{firsts[order.rail]}: {silent}")
                 continue
             for end in current.missing(order):
                 current.fill(order, end, Half(failure=Failure(Blame.PROCESS, silent)))
-                self._unusable[end.host] = silent
+                late.add(end.host)
             yield from self._merged(order, current)
-        for first in firsts.values():
-            if self._unusable.get(first) == silent:
-                # Without its first rank, which passes orders on, a job is of no use.
-                self._give_up(f"the MPI job was ended: the process of {first} did not answer")
+        lost = late & self._late_once
+        self._unusable |= dict.fromkeys(lost, f"{silent}, twice in a row")
+        self._late_once ^= late
+        for first in lost & set(firsts.values()):
+            # Without its first rank, which passes orders on, a job is of no use.
+            self._give_up(f"the MPI job was ended: the process of {first} did not answer")

@@ -32,6 +32,8 @@ _READ_BYTES = 1 << 16
 _LAST_WORDS_S = 1.0
 # Ranks leave MPI within 2 s by themselves.
 _END_S = 4.0
+# What a process manager may need to end what it started.
+_TIDY_S = 2.0
 
 
 # What jobs say, with the rail of each: one queue, so that one can wait for all of them.
@@ -92,13 +94,15 @@ class Job:
         self.finish()
         if not kill:
             self._waiter.join(_END_S)
-        self._kill()
-        self._waiter.join()
-
-    def _kill(self) -> None:
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        # At first so that a process manager takes away what it has left on hosts.
+        for send, number, patience_s in (
+            (os.kill, signal.SIGTERM, _TIDY_S),
+            (os.killpg, signal.SIGKILL, None),
+        ):
+            if self._process.returncode is None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    send(self._process.pid, number)
+            self._waiter.join(patience_s)
 
     def _thread(self, target: Callable[..., None], *arguments: object) -> threading.Thread:
         thread = threading.Thread(target=target, args=arguments, daemon=True)

@@ -49,13 +49,25 @@ DEATHS: Final = (
         "srun: error: Unable to allocate resources: Invalid account",
     ),
 )
+# MPI itself gave up: every process of the job may say so, and which of them did first is chance.
+_GAVE_UP = re.compile(r"^Abort\(|Fatal error in|MPI_ABORT was invoked|\bMPI_Init\w* failed")
+# What tells more than the last line does, which is about another rank or in other words.
+_TELLING = re.compile(r"network device '[^']*' is not available")
 # What says nothing of the reason.
 _FILLER = re.compile(
-    r"^[\s=*\-]*$|^=\s+(?:BAD TERMINATION|EXIT CODE|CLEANING UP|YOU CAN IGNORE)"
+    r"^[\s=*\-]*$|^=\s+(?:BAD TERMINATION|PID \d|EXIT CODE|CLEANING UP|YOU CAN IGNORE)"
     r"|EXIT STRING|Fatal error in|Press Ctrl-C"
     r"|^srun: (?!error: |fatal: )|^srun: error: \S+: tasks? [\d,-]+: "
     r"|^slurmstepd\S*: error: \*\*\* (?:STEP|JOB) "
 )
+
+# Where in its own code a process manager noticed: better than nothing.
+_INTERNAL = re.compile(r"^\[(?:mpiexec|proxy)[@:]")
+
+
+def mpi_gave_up(said: Sequence[str]) -> bool:
+    """Whether MPI ended the job by itself, with an error of its own."""
+    return any(_GAVE_UP.search(line) for line in said)
 
 
 def dead_host(said: Sequence[str], hosts: Collection[str]) -> str | None:
@@ -70,9 +82,13 @@ def dead_host(said: Sequence[str], hosts: Collection[str]) -> str | None:
 
 def why_ended(ended: JobEnded) -> str:
     """What its last words say, else its exit code."""
-    for line in reversed(ended.said):
-        if not _FILLER.search(line):
-            return visible(line.strip())[:_MAX_TEXT]
+    lines = [line.strip() for line in ended.said if not _FILLER.search(line)]
+    for line in lines:
+        if found := _TELLING.search(line):
+            return visible(line[found.start() :])[:_MAX_TEXT]
+    plain = [line for line in lines if not _INTERNAL.search(line)]
+    if plain or lines:
+        return visible((plain or lines)[-1])[:_MAX_TEXT]
     return f"it ended with exit code {ended.code}"
 
 

@@ -1,5 +1,6 @@
 """Buffers in host memory for the stream of chunks, by numpy, and in GPU memory by torch."""
 
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,17 @@ class HostMemory:
     def __init__(self, max_chunk_bytes: int) -> None:
         self._pattern = _pattern(max_chunk_bytes)
         self._slots = [np.empty(max_chunk_bytes, dtype=np.uint8) for _ in range(SLOTS)]
-        self._headers = [slot[:HEADER_BYTES].view(np.int64) for slot in self._slots]
         self.token: Bytes = np.zeros(HEADER_BYTES, dtype=np.uint8)
+        self.restart()
+
+    def give_up(self, chunks: Iterable[Bytes]) -> None:
+        """Use none of ``chunks`` any more, and other memory in their place."""
+        for chunk in chunks:
+            if np.may_share_memory(chunk, self.token):
+                self.token = np.zeros_like(self.token)
+            for index, slot in enumerate(self._slots):
+                if np.may_share_memory(chunk, slot):
+                    self._slots[index] = np.empty_like(slot)
         self.restart()
 
     def restart(self) -> None:
@@ -40,17 +50,20 @@ class HostMemory:
             missing = self._expected(number, filled, size_bytes, forward=forward)
             self._slots[index][filled:size_bytes] = missing
             self._filled[index] = size_bytes
-        self._headers[index][0] = header
+        self._header(index)[0] = header
 
     def header(self, number: int) -> int:
         """The header of the chunk that lies in the slot of ``number``."""
-        return int(self._headers[number % SLOTS][0])
+        return int(self._header(number % SLOTS)[0])
 
     def is_as_sent(self, number: int, size_bytes: int, *, forward: bool) -> bool:
         """Whether a slot holds, behind the header, exactly what ``fill`` writes."""
         expected = self._expected(number, HEADER_BYTES, size_bytes, forward=forward)
         found = self.slot(number, size_bytes)[HEADER_BYTES:]
         return np.array_equal(found.view(np.int64), expected.view(np.int64))
+
+    def _header(self, index: int) -> NDArray[np.int64]:
+        return self._slots[index][:HEADER_BYTES].view(np.int64)
 
     def _expected(self, number: int, start: int, end: int, *, forward: bool) -> Bytes:
         offset = pattern_offset(number, forward=forward)

@@ -47,17 +47,18 @@ def main(rank_variable: str, places: Sequence[str]) -> None:
     if here.error:
         _wait_for_the_end()
     try:
-        # Importing mpi4py starts MPI, on all ranks together.
+        from ncdiag.measure.engines.mpi import library
+
+        library.start()
         from ncdiag.measure.engines.mpi.control import Inbox
-        from ncdiag.measure.engines.mpi.measuring import Measurer, forget_shared_memory, ready
+        from ncdiag.measure.engines.mpi.measuring import Measurer
     except (ImportError, RuntimeError) as error:
         why = f"MPI cannot be loaded there: {visible(str(error))[:_MAX_TEXT]}"
         _say(replies, Here(rank=rank, hostname=here.hostname, error=why))
         _wait_for_the_end()
-    forget_shared_memory()
     inbox = Inbox(lease, LEASE_S, replies)
     measurer = Measurer(place, inbox.look_sometimes)
-    _say(replies, ready(rank, place))
+    _say(replies, library.ready(rank, place))
     while not inbox.is_ended:
         part = inbox.next()
         if part is None:
@@ -105,13 +106,13 @@ def _wait_for_the_end() -> NoReturn:
 
 def _end(*, clean: bool) -> NoReturn:
     """Leave MPI as it should be left, but wait for nobody."""
-    from mpi4py import MPI
+    from ncdiag.measure.engines.mpi import library
 
     timer = threading.Timer(_FINALIZE_S, os._exit, (0,))
     timer.daemon = True
     timer.start()
     if clean:
-        MPI.Finalize()
+        library.finalize()
     os._exit(0)
 
 

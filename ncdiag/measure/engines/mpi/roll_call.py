@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ncdiag.health.addresses import is_loopback
 from ncdiag.measure.engines.mpi.job import JobEnded
-from ncdiag.measure.engines.mpi.job_end import why_ended
+from ncdiag.measure.engines.mpi.job_end import dead_host, mpi_gave_up, why_ended
 from ncdiag.measure.engines.mpi.messages import Here, Ready
 from ncdiag.measure.engines.probe import Probed
 from ncdiag.model.errors import UndecidedError
@@ -12,7 +12,10 @@ from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 
 _SHOWN_ADDRESSES = 4
-_NO_RDMA = " (an MPI without RDMA measures over TCP with nic=INTERFACE in the hosts file)"
+_NO_RDMA = (
+    " (they have RDMA ports: where their MPI was built without RDMA, nic=INTERFACE in the hosts "
+    "file measures over TCP, the engine torch or perftest over RDMA)"
+)
 
 
 class RollCall:
@@ -84,12 +87,14 @@ class RollCall:
         """Hosts that kept MPI from starting; raises UndecidedError where it cannot be told who."""
         if self._ended is None and len(self._ready) == len(self._hosts):
             return {}
-        on = fold(self._hosts)
+        on, hint = fold(self._hosts), _NO_RDMA if self._rdma else ""
         if self._ended:
-            hint = _NO_RDMA if self._rdma else ""
+            died = dead_host(self._ended.said, self._hosts)
+            if died and not mpi_gave_up(self._ended.said):
+                return {died: "its process died while MPI started"}
             why = visible(f"MPI did not start on {on}: {why_ended(self._ended)}")
             raise UndecidedError(f"{why}{hint}")
         absent = [name for rank, name in enumerate(self._hosts) if rank not in self._here]
         if 0 < len(absent) < len(self._hosts):
             return dict.fromkeys(absent, f"MPI started nothing there within {within_s:g} s")
-        raise UndecidedError(f"MPI did not start on {on} within {within_s:g} s")
+        raise UndecidedError(f"MPI did not start on {on} within {within_s:g} s{hint}")

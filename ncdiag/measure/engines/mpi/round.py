@@ -56,6 +56,11 @@ class OpenRound:
                 yield first, second, True, order.first
                 yield second, first, False, order.second
 
+    def hosts_of(self, rail: int, done: Done) -> set[str]:
+        """The host of the rank that said so; none where it takes no part."""
+        place = self._places.get((rail, done.rank))
+        return {place[1].host} if place else set()
+
     def take(self, rail: int, done: Done) -> PairOrder | None:
         """Note what a rank said; return the pair if that completes it."""
         place = self._places.get((rail, done.rank))

@@ -14,8 +14,9 @@ from ncdiag.measure.engines.mpi.place import Place, describe, place_on
 from ncdiag.measure.engines.mpi.rank import START_S
 from ncdiag.measure.engines.mpi.roll_call import RollCall
 from ncdiag.measure.engines.probe import Probed
+from ncdiag.measure.rails import nics_by_rail
 from ncdiag.model.errors import UndecidedError
-from ncdiag.model.host import Host, HostFacts, Nic
+from ncdiag.model.host import Host, HostFacts
 from ncdiag.model.text import visible
 
 _MODULE = "ncdiag.measure.engines.mpi.rank"
@@ -157,10 +158,3 @@ class MpiStart:
             else found
             for name, found in facts.items()
         }
-
-
-def nics_by_rail(host: Host, facts: HostFacts) -> dict[int, Nic]:
-    """NICs by rail: their place in the hosts file, so that a missing NIC shifts no other."""
-    if not host.nics:
-        return dict(enumerate(facts.nics))
-    return {host.nics.index(nic.name): nic for nic in facts.nics if nic.name in host.nics}
