@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from ncdiag.cluster.launchers.base import KubernetesOptions
+from ncdiag.cluster.names import check_target
 from ncdiag.cluster.processes import Ended, ask
 from ncdiag.model.errors import UndecidedError, UsageError
 from ncdiag.model.host import Host
@@ -113,18 +114,28 @@ def parse_pods(text: bytes) -> list[Pod]:
         items = msgspec.json.decode(text, type=_List).items
     except msgspec.MsgspecError as error:
         raise UndecidedError(f"kubectl did not answer with a list of pods ({error})") from None
-    return [
-        Pod(
-            name=item.metadata.name,
-            node=item.spec.node_name,
-            address=item.status.pod_ip,
-            trouble=_trouble(item),
-        )
+    there = [
+        item
         for item in items
         if item.spec.node_name
         and item.status.phase not in _ENDED
         and item.metadata.deletion_timestamp is None
     ]
+    try:
+        return [_pod(item) for item in there]
+    except UsageError as error:
+        raise UndecidedError(f"kubectl told of a pod that cannot be: {error}") from None
+
+
+def _pod(item: "_Item") -> Pod:
+    """The pod, none of whose names can be taken for anything but a name; raises UsageError."""
+    address = item.status.pod_ip
+    return Pod(
+        name=check_target(item.metadata.name),
+        node=check_target(item.spec.node_name),
+        address=check_target(address) if address else "",
+        trouble=_trouble(item),
+    )
 
 
 def _ask(options: KubernetesOptions) -> bytes:

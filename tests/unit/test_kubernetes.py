@@ -208,6 +208,15 @@ def test_an_answer_that_is_no_list_of_pods_decides_nothing(text: bytes) -> None:
         parse_pods(text)
 
 
+@pytest.mark.parametrize("name", ["--kubeconfig=/tmp/x", "a b", "a\x1b[2J", "$(x)", "a/b", ""])
+def test_a_pod_or_node_whose_name_could_be_anything_else_decides_nothing(name: str) -> None:
+    named, placed, addressed = pod(1), pod(1, node=name or "-"), pod(1, podIP=name or "-")
+    named["metadata"]["name"] = name
+    for one in (named, placed, addressed):
+        with pytest.raises(UndecidedError, match="told of a pod that cannot be"):
+            parse_pods(json.dumps({"items": [one]}).encode())
+
+
 def test_an_option_that_kubectl_has_not_fails_here_too(pods: Set) -> None:
     del pods
     done = subprocess.run(

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from nccl_tests_programs import install, install_mpiexec
 
-from ncdiag.cluster.launchers import choose
+from ncdiag.cluster.launchers import Launch, choose
 from ncdiag.measure.engines.base import Endpoint, EngineOptions, EngineSettings, PairOrder, Timing
 from ncdiag.measure.engines.nccl_tests.engine import NcclTestsEngine
+from ncdiag.model.errors import UndecidedError, UsageError
 from ncdiag.model.host import Host, HostFacts
 from ncdiag.model.measurement import Measurement, Purpose
 
@@ -180,6 +181,44 @@ def test_a_host_that_was_lost_is_left_out_from_then_on(
     finally:
         engine.close()
     assert engine.unreachable == {"h2": "lost: no route: it is down, or its link is"}
+
+
+@pytest.mark.parametrize("refusal", [UsageError, UndecidedError])
+def test_a_launcher_that_fails_later_on_ends_no_sweep_and_loses_no_host(
+    programs: Path,
+    environment: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch,
+    refusal: type[Exception],
+) -> None:
+    """As kubectl does where the cluster does not answer for a moment."""
+    del environment
+
+    def fail(*_: object) -> list[Launch]:
+        raise refusal("kubectl gave no answer within 60 s")
+
+    engine = engine_for(programs)
+    try:
+        bench = Bench(engine)
+        monkeypatch.setattr(engine._launcher, "launches", fail)
+        monkeypatch.setattr(
+            "ncdiag.cluster.mpi.hydra._variables", lambda _program: ["-no-such-option"]
+        )
+        assert [one.error for one in bench.measure()] == [
+            "not started: mpiexec: unknown option -no-such-option"
+        ] * 2
+    finally:
+        engine.close()
+    assert engine.unreachable == {}
+
+
+def test_an_mpiexec_that_is_gone_meanwhile_costs_the_pairs_and_not_the_sweep(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    error = why(bench, monkeypatch)
+    assert error.startswith("cannot start the program: no mpiexec of Hydra: no mpiexec.hydra")
+    assert bench.engine.unreachable == {}
 
 
 @pytest.mark.parametrize("version", ["2.11.0", "2.16.7", "2.17.3", "2.18.2", "rccl-2024-09"])

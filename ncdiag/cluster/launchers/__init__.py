@@ -65,7 +65,7 @@ def choose(name: str, hosts: Sequence[Host], options: LauncherOptions | None = N
         name, _ = best_launcher(hosts, options)
     if name not in LAUNCHERS:
         known = [AUTO, *LAUNCHERS]
-        near = difflib.get_close_matches(name, known, n=1)
+        near = difflib.get_close_matches(name.lower(), known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise UsageError(f"no launcher is called {name!r}: {hint}")
     launcher = LAUNCHERS[name](options)

@@ -42,7 +42,11 @@ def find(whose: str, names: Sequence[str]) -> tuple[Found | None, str]:
     """
     others = []
     for path in _candidates(names):
-        found = _identify(path, Path(path).stat().st_mtime_ns)
+        try:
+            modified_ns = Path(path).stat().st_mtime_ns
+        except OSError:  # gone meanwhile
+            continue
+        found = _identify(path, modified_ns)
         if found.whose == whose:
             return found, ""
         others.append(f"{path} is {found.whose}")

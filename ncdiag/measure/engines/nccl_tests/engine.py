@@ -21,6 +21,7 @@ from ncdiag.measure.engines.nccl_tests.programs import program_of
 from ncdiag.measure.engines.nccl_tests.results import measurements, silent_hosts
 from ncdiag.measure.engines.nccl_tests.shape import Shape, arguments, shape_for
 from ncdiag.measure.engines.probe import PROBE_S, probe
+from ncdiag.model.errors import UndecidedError, UsageError
 from ncdiag.model.host import Host, HostFacts, Nic
 from ncdiag.model.measurement import Measurement
 from ncdiag.model.text import visible
@@ -99,8 +100,14 @@ class NcclTestsEngine:
         for order in orders:
             shape = self._shape(order)
             limit_s = self._deadline_s + _OWN_S + _ANSWER_S
-            future = self._pool.submit(self._launch(order, shape), timeout_s=limit_s)
-            running[future] = (order, shape)
+            try:
+                launch = self._launch(order, shape)
+            except UsageError as error:  # what starts programs was there when we began
+                why = f"the program: {error}"
+                gone = Ended(launch=Launch(argv=(), hosts=()), code=None, error=why)
+                yield from measurements(order, gone, shape, self._test, self.name)
+                continue
+            running[self._pool.submit(launch, timeout_s=limit_s)] = (order, shape)
         doubtful: set[str] = set()
         for future in as_completed(running):
             order, shape = running[future]
@@ -136,7 +143,10 @@ class NcclTestsEngine:
 
     def _look_again(self, names: Iterable[str]) -> None:
         """Note which hosts of failed pairs are lost, so that nobody waits for them again."""
-        _, silent = self._ask([self._hosts[name] for name in names], _AGAIN_S)
+        try:
+            _, silent = self._ask([self._hosts[name] for name in names], _AGAIN_S)
+        except (UsageError, UndecidedError):
+            return  # the launcher itself fails, which says nothing of hosts and ends no sweep
         self._unusable.update({name: f"lost: {why}" for name, why in silent.items()})
 
     def _ask(
