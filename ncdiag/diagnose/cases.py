@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ncdiag.diagnose.blame import Part, Suspect
-from ncdiag.diagnose.investigate import Findings, pair_count
+from ncdiag.diagnose.elsewhere import Elsewhere
+from ncdiag.diagnose.investigate import Findings, pair_count, share_a_host
 from ncdiag.diagnose.table import Fabric, Mask
 from ncdiag.model.verdict import CulpritKind, Direction
 
@@ -26,7 +27,9 @@ _KINDS = {
 class Case:
     """One component with all that was found against it; ``host`` is the host that answers for it.
 
-    ``confirmed`` counts partners (for a host) or pairs that were slow in quiet too.
+    ``confirmed`` counts partners (for a host) or pairs that were slow in quiet too; ``unbiased``
+    those of them that are not the slow ones themselves: partners that are fast with others, and
+    pairs unless one host is in all of them.
     """
 
     kind: CulpritKind
@@ -37,10 +40,16 @@ class Case:
     links: Mask
     against: Mask
     confirmed: int
+    unbiased: int
 
     @property
     def proven(self) -> bool:
-        """Whether enough of it was measured again in quiet to accuse anybody."""
+        """Whether enough was measured, of it in quiet and of its partners, to accuse anybody."""
+        return self.was_repeated and self.unbiased >= _CONFIRMED
+
+    @property
+    def was_repeated(self) -> bool:
+        """Whether enough of it was measured again in quiet."""
         return self.confirmed >= _CONFIRMED
 
 
@@ -48,40 +57,51 @@ class Case:
 class Charges:
     """Who is accused, for what.
 
-    ``unproven`` cases accuse nobody: too little of them was measured again in quiet. ``fleet`` says
-    that everything is slow alike. ``single`` are slow links without a component to blame, and
-    ``accused`` all links that anything is blamed for.
+    ``unproven`` cases accuse nobody: too little of them was measured again in quiet, or too little
+    of their partners. ``fleet`` says that everything is slow alike. ``single`` are slow links
+    without a component to blame, though all they run through is fast with others; where that is
+    not known they are ``unclear``, and accuse nobody. ``accused`` are all links that anything is
+    blamed for.
     """
 
     proven: tuple[Case, ...]
     unproven: tuple[Case, ...]
     fleet: bool
     single: Mask
+    unclear: Mask
     accused: Mask
 
 
-def charge(found: Findings) -> Charges:
-    """Decide which findings are proven; a slow link of an unproven one stands for itself."""
+def charge(found: Findings, *, two_hosts: bool = False) -> Charges:
+    """Decide which findings are proven; a slow link of an unproven one stands for itself.
+
+    Of ``two_hosts`` each link is all that there is to accuse.
+    """
     judged = found.judged
-    every = cases(found)
+    elsewhere = Elsewhere(found)
+    every = cases(found, elsewhere)
     proven = tuple(case for case in every if case.proven)
     unproven = tuple(case for case in every if not case.proven)
     quiet = np.flatnonzero(found.fleet & judged.confirmed)
-    fleet = pair_count(judged.table.fabric, quiet) >= _CONFIRMED
+    fabric = judged.table.fabric
+    fleet = pair_count(fabric, quiet) >= _CONFIRMED and not share_a_host(fabric, quiet)
     explained = np.logical_or.reduce([found.fleet & fleet, *(case.links for case in proven)])
     single = np.logical_or.reduce([found.single, found.fleet, *(case.links for case in unproven)])
     # A lone degraded link is listed, but one path of many that is some per cent off is no culprit.
     single &= judged.confirmed & judged.faulty & ~explained
+    unclear = np.zeros_like(single) if two_hosts else single & ~elsewhere.acquits_the_rest()
+    single &= ~unclear
     return Charges(
         proven=proven,
         unproven=unproven,
         fleet=fleet,
         single=single,
+        unclear=unclear,
         accused=explained | single,
     )
 
 
-def cases(found: Findings) -> list[Case]:
+def cases(found: Findings, elsewhere: Elsewhere) -> list[Case]:
     """Bring suspects of the same component together, whatever the direction."""
     fabric = found.judged.table.fabric
     whole = _hosts_slow_on_all_nics(fabric, found.suspects)
@@ -93,15 +113,24 @@ def cases(found: Findings) -> list[Case]:
         else:
             key = _KINDS[suspect.family.part], name_of(fabric, suspect)
         merged.setdefault(key, []).append(suspect)
-    return [_case(found, *key, suspects) for key, suspects in merged.items()]
+    return [_case(found, elsewhere, *key, suspects) for key, suspects in merged.items()]
 
 
-def _case(found: Findings, kind: CulpritKind, name: str, suspects: list[Suspect]) -> Case:
+def _case(
+    found: Findings, elsewhere: Elsewhere, kind: CulpritKind, name: str, suspects: list[Suspect]
+) -> Case:
     fabric, judged = found.judged.table.fabric, found.judged
     directions = {_direction(fabric, suspect) for suspect in suspects}
     links = np.logical_or.reduce([suspect.links for suspect in suspects])
-    confirmed = [suspect.links & judged.confirmed for suspect in suspects]
     host = host_of(fabric, suspects[0])
+    repeated = [suspect.links & judged.confirmed for suspect in suspects]
+    rows = np.flatnonzero(links & judged.confirmed)
+    pairs = pair_count(fabric, rows)
+    several = 0 if share_a_host(fabric, np.flatnonzero(links)) else pairs
+    unbiased = [
+        slow & elsewhere.partner_is_fast(suspect.family.direction)
+        for suspect, slow in zip(suspects, repeated, strict=True)
+    ]
     return Case(
         kind=kind,
         part=max(suspect.family.part for suspect in suspects),
@@ -110,11 +139,8 @@ def _case(found: Findings, kind: CulpritKind, name: str, suspects: list[Suspect]
         host=host,
         links=links,
         against=np.logical_or.reduce([suspect.against for suspect in suspects]),
-        confirmed=(
-            pair_count(fabric, np.flatnonzero(links & judged.confirmed))
-            if host is None
-            else _partners(fabric, suspects, confirmed)
-        ),
+        confirmed=pairs if host is None else _partners(fabric, suspects, repeated),
+        unbiased=several if host is None else _partners(fabric, suspects, unbiased),
     )
 
 

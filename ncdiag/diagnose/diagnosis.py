@@ -32,7 +32,8 @@ from ncdiag.model.verdict import (
 def diagnose(evidence: SweepEvidence, thresholds: Thresholds) -> Diagnosis:
     """Judge links, hosts and fleet, and name the culprits; pure, and bounded by the evidence."""
     found = investigate(evidence, thresholds)
-    charges = charge(found)
+    reachable = len(evidence.hosts) - len(evidence.unreachable)
+    charges = charge(found, two_hosts=reachable == 2)
     culprits = _culprits(found, charges, thresholds)
     hosts = host_verdicts(evidence, found, charges, thresholds)
     untested, count = _untested(evidence, set(found.judged.table.keys))
@@ -168,7 +169,8 @@ def _verdict(
     if culprits:
         return Verdict.FAULTY
     judged = found.judged
-    undecided = judged.error | (
+    undecided = judged.error | charges.unclear
+    undecided |= (
         (judged.inconclusive | (found.waiting & ~charges.accused))
         & ~(judged.sticks.share >= thresholds.faulty_below)
         & ~found.excused

@@ -94,8 +94,11 @@ class _HostJudge:
         if judged.error[rows].all():
             error = judged.table.shown[rows[0]].error
             return f"none of its {len(rows)} links gave a result: {error}"
-        if any(case.host == host for case in self._charges.unproven):
+        unproven = [case for case in self._charges.unproven if case.host == host]
+        if not all(case.was_repeated for case in unproven):
             return "slow with several partners, but not measured again in quiet"
+        if unproven:
+            return "slow with several partners, of which too little is known to tell who is slow"
         if any(host_of(self._fabric, suspect) == host for suspect in self._found.doubtful):
             return "slow with several partners, but other components would explain that as well"
         return next(self._doubts_of_nics(host), None)

@@ -88,6 +88,12 @@ def pair_count(fabric: Fabric, rows: Ints) -> int:
     return int(np.unique(ends, axis=1).shape[1])
 
 
+def share_a_host(fabric: Fabric, rows: Ints) -> bool:
+    """Whether one host is at an end of all the links ``rows``: then it may be that one alone."""
+    ends = np.concatenate((fabric.source[rows], fabric.target[rows]))
+    return bool(np.bincount(ends, minlength=1).max() == len(rows))
+
+
 def _blame(
     judged: Judgement, fleet: Mask, usable: Mask, thresholds: Thresholds
 ) -> tuple[Cover, Cover]:
@@ -135,6 +141,7 @@ def _slow_as_all(judged: Judgement, usable: Mask, thresholds: Thresholds) -> Mas
     )
     line = max(thresholds.faulty_below, outlier_line(sticks, thresholds))
     found = known & judged.faulty & (sticks.ratio >= line)
+    alike = alike and not share_a_host(fabric, np.flatnonzero(found))
     return found if alike else np.zeros_like(found)
 
 

@@ -8,6 +8,9 @@ from ncdiag.diagnose.thresholds import MAX_LISTED_LINK_CULPRITS, Thresholds
 from ncdiag.model.evidence import SweepEvidence
 from ncdiag.model.units import format_rate
 
+# Links that a line names.
+_MOST_NAMED = 5
+
 
 def notes(
     evidence: SweepEvidence, found: Findings, charges: Charges, thresholds: Thresholds
@@ -30,6 +33,7 @@ def notes(
                 " nobody is accused for them"
             ),
         ),
+        (charges.unclear.any(), _unclear(found, charges)),
         (
             degraded.any(),
             f"degraded with nothing to blame: {degraded.sum()} links; no culprits",
@@ -57,6 +61,20 @@ def notes(
         ),
     )
     return tuple(line for wanted, line in told if wanted)
+
+
+def _unclear(found: Findings, charges: Charges) -> str:
+    rows = np.flatnonzero(charges.unclear)
+    if not len(rows):
+        return ""
+    slowest = rows[np.argsort(found.judged.sticks.share[rows], kind="stable")]
+    fabric = found.judged.table.fabric
+    names = ", ".join(fabric.link_name(row) for row in slowest[:_MOST_NAMED].tolist())
+    more = f" and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
+    return (
+        f"slow also in quiet: {names}{more}; too little else of these hosts could be measured to"
+        " tell whether a host or a path is slow, so nobody is accused for it"
+    )
 
 
 def _is_blind(found: Findings) -> np.ndarray:
