@@ -61,7 +61,7 @@ class Charges:
     of their partners. ``fleet`` says that everything is slow alike. ``single`` are slow links
     without a component to blame, though all they run through is fast with others; where that is
     not known they are ``unclear``, and accuse nobody. ``accused`` are all links that anything is
-    blamed for.
+    blamed for. ``doubted`` hosts have part in damaged data, as others have that may be the cause.
     """
 
     proven: tuple[Case, ...]
@@ -70,6 +70,7 @@ class Charges:
     single: Mask
     unclear: Mask
     accused: Mask
+    doubted: frozenset[int] = frozenset()
 
 
 def charge(found: Findings, *, two_hosts: bool = False) -> Charges:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ncdiag.diagnose import damage
 from ncdiag.diagnose.blame import Part
 from ncdiag.diagnose.cases import Case, nic_of
 from ncdiag.diagnose.investigate import Findings, pair_count
@@ -21,7 +22,8 @@ _VERBS = {
 
 def culprit(found: Findings, case: Case, thresholds: Thresholds) -> Culprit:
     """Return the culprit that a proven case makes."""
-    share = _median(found.judged.sticks.share, case.links)
+    damaged = _is_damaged(found, case.links)
+    share = 0.0 if damaged else _median(found.judged.sticks.share, case.links)
     explains, against = int(case.links.sum()), int(case.against.sum())
     return Culprit(
         kind=case.kind,
@@ -34,6 +36,7 @@ def culprit(found: Findings, case: Case, thresholds: Thresholds) -> Culprit:
         contradicts=against,
         reason=reason(found, case),
         next=_next(found, case),
+        damaged=damaged,
     )
 
 
@@ -64,35 +67,49 @@ def fleet_culprit(found: Findings) -> Culprit:
 
 
 def link_culprit(found: Findings, row: int, thresholds: Thresholds) -> Culprit:
-    """Return the culprit of one slow link that nothing else explains."""
+    """Return the culprit of one slow or damaged link that nothing else explains."""
     table = found.judged.table
-    share = float(found.judged.sticks.share[row])
+    damaged = bool(found.judged.damaged[row])
+    share = 0.0 if damaged else float(found.judged.sticks.share[row])
     link = np.arange(table.fabric.links) == row
+    pair = damaged and damage.is_of_the_pair(found, row)
     source, target = table.keys[row].source, table.keys[row].target
     where = f" on rail {table.keys[row].rail}" if table.fabric.rails > 1 else ""
     return Culprit(
         kind=CulpritKind.LINK,
         name=table.fabric.link_name(row),
-        direction=Direction.SEND,
+        direction=Direction.BOTH if pair else Direction.SEND,
         status=case_status(found, link, thresholds),
-        confidence=_confidence(int(table.tests[row]), 1, 0),
+        confidence=_confidence(int((table.wrong if damaged else table.tests)[row]), 1, 0),
         efficiency=share,
-        explains=1,
+        explains=2 if pair else 1,
         contradicts=0,
         reason=(
-            f"reaches {format_rate(table.judged[row])}{where}, {share:.0%} of"
+            damage.link_reason(found, row, where)
+            if damaged
+            else f"reaches {format_rate(table.judged[row])}{where}, {share:.0%} of"
             f" {_yardstick(found, link)}, with the fabric quiet; no component explains it"
         ),
-        next=f"check the path from {source} to {target}: ecmp hashing, cables between their leaves",
+        next=(
+            damage.link_next(found, row)
+            if damaged
+            else f"check the path from {source} to {target}: ecmp hashing, cables between their"
+            " leaves"
+        ),
+        damaged=damaged,
     )
 
 
 def reason(found: Findings, case: Case) -> str:
-    """Return one sentence with the figures."""
+    """Return one sentence with the figures, damage before slowness."""
     table = found.judged.table
-    share = _median(found.judged.sticks.share, case.links)
-    rate = format_rate(float(np.median(table.judged[case.links])))
-    what = f"{share:.0%} of {_yardstick(found, case.links)} ({rate})"
+    slow = case.links & ~found.judged.damaged
+    if _is_damaged(found, case.links):
+        told = damage.host_reason(found, case)
+        return (
+            f"{told}; {_slowness(found, slow)} on {slow.sum()} more links" if slow.any() else told
+        )
+    what = _slowness(found, slow)
     if case.host is None:
         told = f"{_where(found, case)} run at {what}, {case.confirmed} of them also in quiet"
     else:
@@ -106,6 +123,16 @@ def reason(found: Findings, case: Case) -> str:
         told += "; the data cannot tell which end"
     against = int(case.against.sum())
     return f"{told}; {against} faster links speak against it" if against else told
+
+
+def _is_damaged(found: Findings, links: Mask) -> bool:
+    return bool((found.judged.damaged & links).any())
+
+
+def _slowness(found: Findings, links: Mask) -> str:
+    share = _median(found.judged.sticks.share, links)
+    rate = format_rate(float(np.median(found.judged.table.judged[links])))
+    return f"{share:.0%} of {_yardstick(found, links)} ({rate})"
 
 
 def _where(found: Findings, case: Case) -> str:
@@ -138,10 +165,11 @@ def _next(found: Findings, case: Case) -> str:
         ends = np.unique(np.concatenate((fabric.source[rows], fabric.target[rows])))
         partners = [fabric.hosts[end] for end in ends if end != case.host][:2]
         nics = {nic_of(fabric, case.host, rail) for rail in np.unique(fabric.rail[rows]).tolist()}
-        return (
-            f"on {name}: {_counters(min(nics))}, check cable and optics; then"
-            f" ncdiag sweep --nodes {','.join((name, *partners))}"
-        )
+        again = f"ncdiag sweep --nodes {','.join((name, *partners))}"
+        counters = _counters(min(nics))
+        if _is_damaged(found, case.links):
+            return damage.host_next(name, counters, again)
+        return f"on {name}: {counters}, check cable and optics; then {again}"
     if case.kind is CulpritKind.RAIL:
         return f"check the switches of rail {case.name} and the NICs' speed on it"
     if case.part is Part.LEAF:
@@ -162,7 +190,9 @@ def _median(shares: Floats, links: Mask) -> float:
 
 
 def case_status(found: Findings, links: Mask, thresholds: Thresholds) -> LinkStatus:
-    """Return faulty or degraded, by the fleet's median where everything misses its expectation."""
+    """Return faulty or degraded; by the fleet's median where everything misses its expectation."""
+    if _is_damaged(found, links):
+        return LinkStatus.FAULTY
     shares = found.judged.sticks.ratio if found.fleet.any() else found.judged.sticks.share
     slow = _median(shares, links) < thresholds.faulty_below
     return LinkStatus.FAULTY if slow else LinkStatus.DEGRADED

@@ -7,6 +7,8 @@ import numpy as np
 from ncdiag.diagnose.cases import Charges, charge
 from ncdiag.diagnose.contention import contention
 from ncdiag.diagnose.culprits import culprit, fleet_culprit, link_culprit
+from ncdiag.diagnose.damage import damaged_share, told_once
+from ncdiag.diagnose.damage_cases import charge_damage
 from ncdiag.diagnose.hosts import host_verdicts
 from ncdiag.diagnose.investigate import Findings, investigate
 from ncdiag.diagnose.notes import notes
@@ -33,7 +35,7 @@ def diagnose(evidence: SweepEvidence, thresholds: Thresholds) -> Diagnosis:
     """Judge links, hosts and fleet, and name the culprits; pure, and bounded by the evidence."""
     found = investigate(evidence, thresholds)
     reachable = len(evidence.hosts) - len(evidence.unreachable)
-    charges = charge(found, two_hosts=reachable == 2)
+    charges = charge_damage(found, charge(found, two_hosts=reachable == 2))
     culprits = _culprits(found, charges, thresholds)
     hosts = host_verdicts(evidence, found, charges, thresholds)
     untested, count = _untested(evidence, set(found.judged.table.keys))
@@ -52,27 +54,29 @@ def diagnose(evidence: SweepEvidence, thresholds: Thresholds) -> Diagnosis:
 
 
 def _culprits(found: Findings, charges: Charges, thresholds: Thresholds) -> tuple[Culprit, ...]:
-    """Return the fleet first, then components, then single links, the slowest first."""
+    """Return the fleet, then components, then single links; damage and the slowest first."""
     fleet = [fleet_culprit(found)] if charges.fleet else []
     components = [culprit(found, case, thresholds) for case in charges.proven]
-    components.sort(key=lambda one: -one.explains)
+    components.sort(key=lambda one: (not one.damaged, -one.explains))
     rows = np.flatnonzero(charges.single)
-    order = np.argsort(found.judged.sticks.share[rows], kind="stable")
-    slowest = rows[order][:MAX_LISTED_LINK_CULPRITS].tolist()
+    order = np.argsort(damaged_share(found, found.judged.sticks.share)[rows], kind="stable")
+    slowest = told_once(found, rows[order][: 2 * MAX_LISTED_LINK_CULPRITS]).tolist()
+    slowest = slowest[:MAX_LISTED_LINK_CULPRITS]
     return (*fleet, *components, *(link_culprit(found, row, thresholds) for row in slowest))
 
 
 def _link_verdicts(found: Findings, charges: Charges) -> tuple[LinkVerdict, ...]:
     """One verdict a measured link, in the order in which they were first measured."""
     table, sticks = found.judged.table, found.judged.sticks
+    efficiency = np.where(np.isnan(table.expected), np.nan, damaged_share(found, sticks.efficiency))
     columns = zip(
         table.keys,
         table.shown,
         table.expectations,
         _statuses(found, charges.accused),
-        _or_none(sticks.efficiency),
+        _or_none(efficiency),
         _or_none(sticks.fleet_gbit_per_s),
-        _or_none(sticks.ratio),
+        _or_none(damaged_share(found, sticks.ratio)),
         table.tests.tolist(),
         strict=True,
     )

@@ -6,6 +6,7 @@ import numpy as np
 
 from ncdiag.diagnose.cases import Case, Charges, host_of, nic_of
 from ncdiag.diagnose.culprits import case_status, reason
+from ncdiag.diagnose.damage import damaged_share, end_doubt
 from ncdiag.diagnose.investigate import Findings
 from ncdiag.diagnose.table import Ints
 from ncdiag.diagnose.thresholds import Thresholds
@@ -45,6 +46,8 @@ class _HostJudge:
         judged = found.judged
         self._fine = judged.healthy | judged.degraded | found.excused | self._alike
         self._single = found.single | charges.single
+        self._damaged = charges.single & judged.damaged
+        self._share = damaged_share(found, judged.sticks.share)
 
     def verdict(self, host: int) -> HostVerdict:
         """Judge the host with this number."""
@@ -58,7 +61,7 @@ class _HostJudge:
         )
 
     def _median(self, rows: Ints) -> float | None:
-        share = self._found.judged.sticks.share[rows]
+        share = self._share[rows]
         share = share[~np.isnan(share)]
         return float(np.median(share)) if len(share) else None
 
@@ -74,7 +77,7 @@ class _HostJudge:
         faulty = [case for case in own if self._is_faulty(case)]
         if faulty:
             return HostStatus.FAULTY, "; ".join(reason(self._found, case) for case in faulty)
-        doubt = self._doubt(host)
+        doubt = self._doubt_of_damage(host) or self._doubt(host)
         if doubt is not None:
             return HostStatus.INCONCLUSIVE, doubt
         if own:
@@ -85,6 +88,14 @@ class _HostJudge:
 
     def _is_faulty(self, case: Case) -> bool:
         return case_status(self._found, case.links, self._thresholds) is LinkStatus.FAULTY
+
+    def _doubt_of_damage(self, host: int) -> str | None:
+        """Return what may be this host's fault, so that nobody computes with it meanwhile."""
+        if host in self._charges.doubted:
+            return "data arrived wrong with several partners, but others may be the cause as well"
+        rows = self._rows(host)
+        damaged = rows[self._damaged[rows]]
+        return end_doubt(self._found, host, damaged) if len(damaged) else None
 
     def _doubt(self, host: int) -> str | None:
         """Return why nothing can be said of this host, if so."""

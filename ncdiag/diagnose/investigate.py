@@ -102,6 +102,7 @@ def _blame(
     In a fleet that is slow as a whole only the fleet's own median tells who is slower still.
     """
     sticks, line = judged.sticks, outlier_line(judged.sticks, thresholds)
+    usable = usable & ~judged.damaged  # who damages data is another question
     slow, share, clear = judged.faulty & usable & ~fleet, sticks.share, judged.clear
     if fleet.any():
         share = sticks.ratio

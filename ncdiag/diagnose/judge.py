@@ -14,7 +14,8 @@ class Judgement:
     """The figures of all links, and one mask a status; every link stands in exactly one.
 
     ``clear`` links are healthy beyond doubt: they speak for everything they pass through.
-    ``confirmed`` ones were measured with the fabric quiet.
+    ``confirmed`` ones were measured with the fabric quiet, or are ``damaged``: data arrived wrong,
+    which is faulty, needs no figure, and is never the others' doing.
     """
 
     table: LinkTable
@@ -27,17 +28,23 @@ class Judgement:
     clear: Mask
     confirmed: Mask
 
+    @property
+    def damaged(self) -> Mask:
+        """Links on which data arrived wrong."""
+        return self.table.damaged
+
 
 def judge(table: LinkTable, thresholds: Thresholds) -> Judgement:
     """Judge every link by the contract's two lines."""
     sticks = yardsticks(table)
     line = thresholds.faulty_below
-    error = np.isnan(table.judged)
+    damaged = table.damaged
+    error = np.isnan(table.judged) & ~damaged
     # Without an expectation, the fleet's median is what a link can reach.
     reached = sticks.share >= thresholds.reached
-    inconclusive = ~error & ((table.busy & ~reached) | np.isnan(sticks.share))
+    inconclusive = ~error & ~damaged & ((table.busy & ~reached) | np.isnan(sticks.share))
     open_ = ~error & ~inconclusive
-    faulty = open_ & (sticks.share < line)
+    faulty = open_ & ((sticks.share < line) | damaged)
     outlier = sticks.ratio < outlier_line(sticks, thresholds)
     degraded = open_ & ~faulty & ~reached & outlier
     return Judgement(
@@ -49,7 +56,7 @@ def judge(table: LinkTable, thresholds: Thresholds) -> Judgement:
         inconclusive=inconclusive,
         error=error,
         clear=sticks.share >= thresholds.halfway(line, sticks.typical),
-        confirmed=~np.isnan(table.alone),
+        confirmed=~np.isnan(table.alone) | damaged,
     )
 
 

@@ -3,11 +3,13 @@
 import numpy as np
 
 from ncdiag.diagnose.cases import Charges
-from ncdiag.diagnose.investigate import Findings
+from ncdiag.diagnose.investigate import Findings, pair_count
 from ncdiag.diagnose.thresholds import MAX_LISTED_LINK_CULPRITS, Thresholds
 from ncdiag.model.evidence import SweepEvidence
 from ncdiag.model.units import format_rate
 
+# Damaged pairs without a host to blame, from which on something is behind all of them.
+_SPREAD = 3
 # Links that a line names.
 _MOST_NAMED = 5
 
@@ -20,11 +22,19 @@ def notes(
     unproven = found.waiting & ~charges.accused & ~found.excused
     degraded = judged.degraded & judged.confirmed & ~charges.accused
     single = int(charges.single.sum())
+    damaged = pair_count(judged.table.fabric, np.flatnonzero(charges.single & judged.damaged))
     told = (
         (_is_blind(found).any(), _yardstick(found)),
         (
             typical < thresholds.reached and not found.fleet.any(),
             f"the fleet as a whole reaches {typical:.0%} of its expectation",
+        ),
+        (
+            damaged >= _SPREAD,
+            (
+                f"data arrived wrong between {damaged} pairs that no one host explains: look for"
+                " what they share, such as driver, NIC firmware, NCCL_PROTO or a switch"
+            ),
         ),
         (
             unproven.any(),
@@ -79,11 +89,11 @@ def _unclear(found: Findings, charges: Charges) -> str:
 
 def _is_blind(found: Findings) -> np.ndarray:
     """Links with a figure and without an expectation."""
-    return np.isnan(found.judged.table.expected) & ~found.judged.error
+    return np.isnan(found.judged.table.expected) & ~np.isnan(found.judged.table.judged)
 
 
 def _yardstick(found: Findings) -> str:
-    blind, known = _is_blind(found), ~found.judged.error
+    blind, known = _is_blind(found), ~np.isnan(found.judged.table.judged)
     if not blind.any():
         return ""
     rate = format_rate(float(np.median(found.judged.sticks.fleet_gbit_per_s[blind])))

@@ -15,9 +15,10 @@ from ncdiag.model.measurement import PairKey
 def suspects(evidence: SweepEvidence, thresholds: Thresholds) -> list[PairKey]:
     """Pairs to measure again in quiet, the most telling first; empty when nothing is left to ask.
 
-    Asked for are links that are slow, failed or were measured beside a busy CPU, and those of
-    which round and quiet figure disagree. Of a component that many links accuse only a sample is
-    taken; each pair is asked for at most ``quiet_tries`` times. Call again with the new results.
+    Asked for are links that are slow, failed, damaged data or were measured beside a busy CPU, and
+    those of which round and quiet figure disagree. Of a component that many links accuse only a
+    sample is taken; each pair is asked for at most ``quiet_tries`` times. Call again with the new
+    results.
     """
     found = investigate(evidence, thresholds)
     rows = np.concatenate(
@@ -69,6 +70,8 @@ def _to_repeat(found: Findings, thresholds: Thresholds) -> Ints:
     reached = (together >= thresholds.reached) & ~table.together_busy
     contradicts = judged.confirmed & reached & (judged.faulty | judged.degraded)
     repeat = judged.error | judged.inconclusive | contradicts
+    # Nothing acquits a link of damage, but how often it shows helps whoever looks for the cause.
+    repeat |= judged.damaged & (table.tries == 0)
     repeat &= found.usable & (table.tries < thresholds.quiet_tries)
     return np.flatnonzero(repeat & ~_tried_often(found, thresholds))
 
@@ -76,7 +79,7 @@ def _to_repeat(found: Findings, thresholds: Thresholds) -> Ints:
 def _tried_often(found: Findings, thresholds: Thresholds) -> Mask:
     """Return links of hosts whose failures were already repeated for a whole sample of pairs."""
     judged, fabric = found.judged, found.judged.table.fabric
-    failed = (judged.error | judged.inconclusive) & (found.judged.table.tries > 0)
+    failed = (judged.error | judged.inconclusive | judged.damaged) & (judged.table.tries > 0)
     hosts = len(fabric.hosts)
     count = np.bincount(fabric.source[failed], minlength=hosts)
     count += np.bincount(fabric.target[failed], minlength=hosts)

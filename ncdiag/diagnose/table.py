@@ -54,7 +54,9 @@ class LinkTable:
 
     ``together`` was measured with the whole round and ``alone`` with the fabric quiet; ``judged``
     is the figure that counts, and ``shown`` the measurement it came from. ``busy`` links were
-    measured beside a CPU too full to trust the figure. ``tries`` counts quiet measurements.
+    measured beside a CPU too full to trust the figure. ``tries`` counts quiet measurements and
+    ``wrong`` those in which data arrived damaged: such a link has no figure at all, since neither
+    is it fast for being so at another time, nor does it say how fast its fleet is.
     """
 
     fabric: Fabric
@@ -69,6 +71,13 @@ class LinkTable:
     together_busy: Mask
     tests: Ints
     tries: Ints
+    wrong: Ints
+
+    @property
+    def damaged(self) -> Mask:
+        """Links on which data arrived wrong at least once."""
+        found: Mask = self.wrong > 0
+        return found
 
 
 class _Row(NamedTuple):
@@ -81,6 +90,7 @@ class _Row(NamedTuple):
     together_busy: bool
     tests: int
     tries: int
+    wrong: int = 0
 
 
 def tabulate(evidence: SweepEvidence, thresholds: Thresholds) -> LinkTable:
@@ -101,11 +111,12 @@ def tabulate(evidence: SweepEvidence, thresholds: Thresholds) -> LinkTable:
         expected=_column([np.nan if one is None else one.gbit_per_s for one in expectations]),
         together=_column([row.together for row in rows]),
         alone=_column([row.alone for row in rows]),
-        judged=_column([_figure(row.shown) for row in rows]),
+        judged=_column([np.nan if row.wrong else _figure(row.shown) for row in rows]),
         busy=np.array([row.busy for row in rows], dtype=bool),
         together_busy=np.array([row.together_busy for row in rows], dtype=bool),
         tests=np.array([row.tests for row in rows], dtype=np.int64),
         tries=np.array([row.tries for row in rows], dtype=np.int64),
+        wrong=np.array([row.wrong for row in rows], dtype=np.int64),
     )
 
 
@@ -129,8 +140,13 @@ def _fabric(evidence: SweepEvidence, keys: Sequence[LinkKey], number: dict[str, 
 def _row(found: Sequence[Measurement], busy_below: float) -> _Row:
     """Choose the figure that counts: quiet before round, and an idle CPU before a busy one.
 
-    Of several quiet ones the upper median counts, so that a fault must show each time.
+    Of several quiet ones the upper median counts, so that a fault must show each time. But data
+    that arrived wrong once count whatever came later: contention damages nothing.
     """
+    if wrong := [one for one in found if one.damaged]:
+        tries = sum(one.purpose is Purpose.QUIET for one in found)
+        nothing = np.nan, np.nan, False, False
+        return _Row(wrong[-1], *nothing, len(found), tries, len(wrong))
     if len(found) == 1 and found[0].purpose is Purpose.ROUND:
         busy, figure = _is_busy(found[0], busy_below), _figure(found[0])
         return _Row(found[0], figure, np.nan, busy, busy, 1, 0)

@@ -114,7 +114,8 @@ class Culprit:
     ``name`` is a host, ``host:nic``, ``a->b``, a leaf (``leaf1|leaf2`` when the data cannot tell
     which end), a rail's number or ``fleet``. ``explains`` counts the slow links it accounts for,
     ``contradicts`` the fast links that speak against it; ``confidence`` is between 0 and 1.
-    ``next`` is the command to run or the action to take.
+    ``next`` is the command to run or the action to take. ``damaged`` says that data arrived wrong:
+    ``efficiency`` is 0 then, as of a link that carries nothing of use.
     """
 
     kind: CulpritKind
@@ -127,6 +128,7 @@ class Culprit:
     contradicts: int
     reason: str
     next: str
+    damaged: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

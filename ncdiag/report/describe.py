@@ -114,7 +114,13 @@ def hosts_by_reason(report: SweepReport, status: HostStatus) -> list[tuple[str, 
 def culprit(one: Culprit) -> str:
     """``host h3 (sending)``: what is blamed, and for which direction."""
     name = one.name if one.name == one.kind else f"{one.kind} {one.name}"
-    return name if one.kind == "link" else f"{name} ({_DIRECTIONS[one.direction]})"
+    one_way = one.kind == "link" and one.direction is not Direction.BOTH
+    return name if one_way else f"{name} ({_DIRECTIONS[one.direction]})"
+
+
+def reaches(one: Culprit) -> str:
+    """``12 %`` of what it should carry, or that what it carries arrives wrong."""
+    return "wrong data" if one.damaged else percent(one.efficiency)
 
 
 def contention(one: Contention) -> str:

@@ -46,10 +46,8 @@ def _culprits(report: SweepReport) -> Iterator[str]:
     culprits = report.diagnosis.culprits
     for number, one in enumerate(culprits[:_CULPRITS], start=1):
         left_out = _more(len(culprits) - _CULPRITS) if number == _CULPRITS else ""
-        yield (
-            f"culprit:     {describe.culprit(one)} at {describe.percent(one.efficiency)}: "
-            f"{one.reason}{left_out}"
-        )
+        reaches = f"{'with' if one.damaged else 'at'} {describe.reaches(one)}"
+        yield (f"culprit:     {describe.culprit(one)} {reaches}: {one.reason}{left_out}")
 
 
 def _more(number: int) -> str:

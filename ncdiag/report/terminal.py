@@ -62,7 +62,7 @@ def _culprits(culprits: tuple[Culprit, ...]) -> Table:
             why.append(f"\n-> {one.next}", style="dim")
         table.add_row(
             Text(describe.culprit(one), style="bold"),
-            describe.percent(one.efficiency),
+            describe.reaches(one),
             describe.percent(one.confidence),
             why,
         )

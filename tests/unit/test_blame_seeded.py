@@ -151,6 +151,7 @@ def _measured(graph: Graph, *, rate_known: bool) -> LinkTable:
         together_busy=nothing,
         tests=slow + 1,
         tries=slow.astype(np.int64),
+        wrong=np.zeros(links, dtype=np.int64),
     )
 
 

@@ -222,10 +222,16 @@ def test_nccl_tests_between_two_hosts_become_links(programs: Path, tmp_path: Pat
 def test_wrong_data_between_two_hosts_is_no_figure(programs: Path, tmp_path: Path) -> None:
     paths = pair_runs(programs, tmp_path, ["12", "14", "24"])
     wrong = pair_runs(programs, tmp_path, ["13"], WRONG="8:5")
-    assert run(*paths, *wrong, "--output", tmp_path / "out") == 3
+    assert run(*paths, *wrong, "--output", tmp_path / "out") == 1
     report = sweep_of(tmp_path / "out")
     assert report["isolate"] == []
-    assert "wrong data arrived" in (tmp_path / "out/report.json").read_text()
+    (culprit,) = report["culprits"]  # type: ignore[misc]
+    assert (culprit["name"], culprit["direction"], culprit["damaged"]) == (
+        "elm1->elm3",
+        "both",
+        True,
+    )
+    assert "wrong data arrived" in culprit["reason"]
 
 
 def test_a_collective_ends_in_a_benchmark(programs: Path, tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ __all__ = ["Cover", "Rule", "Suspect", "cover"]
 
 # Components that are tried in all combinations; beyond that the larger ones go first, and
 # no host among them is accused.
-_EXACT = 12
+EXACT = 12
 # A component is blamed for this many partners (hosts) or links (switches) that nothing else
 # explains; a single one is a link like any other.
-_OWN_EVIDENCE = 2
+OWN_EVIDENCE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +168,8 @@ def _smallest(seen: Observed, proposals: Proposals, by: Ints, doubted: Mask) -> 
     def hosts(chosen: tuple[int, ...]) -> int:
         return sum(_family(seen, proposals, number).part.is_host for number in chosen)
 
-    exact = len(numbers) <= _EXACT
-    sets = _all_smallest(numbers, needs) if exact else [_greedy(needs)]
+    exact = len(numbers) <= EXACT
+    sets = all_smallest(numbers, needs) if exact else [_greedy(needs)]
     chosen = min(sets, key=hosts)
     agreed = set.intersection(*map(set, sets)) if exact else set()
     everywhere = {number for one in sets for number in one}
@@ -186,7 +186,8 @@ def _smallest(seen: Observed, proposals: Proposals, by: Ints, doubted: Mask) -> 
     return choices
 
 
-def _all_smallest(numbers: list[int], needs: list[frozenset[int]]) -> list[tuple[int, ...]]:
+def all_smallest(numbers: list[int], needs: list[frozenset[int]]) -> list[tuple[int, ...]]:
+    """Return the smallest sets of ``numbers`` that have one of each of ``needs``."""
     for size in range(1, len(numbers) + 1):
         found = [
             chosen
@@ -234,7 +235,7 @@ def _with_own_evidence(
     doubtful = [one for one in suspects if _is_disputed_host(one)]
     while kept:
         explained = np.sum([one.links for one in kept], axis=0)
-        weak = [one for one in kept if _own_evidence(fabric, one, explained == 1) < _OWN_EVIDENCE]
+        weak = [one for one in kept if _own_evidence(fabric, one, explained == 1) < OWN_EVIDENCE]
         if not weak:
             break
         doubtful += weak
