@@ -45,7 +45,7 @@ from ncdiag.report.write import write_all
 
 _SHOWN_COMMANDS = 3
 _SHOWN_LEAVES = 8
-_SHOWN_VERSIONS = ("distributed", "msgspec", "torch")
+_SHOWN_VERSIONS = ("ncdiag", "msgspec")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +124,7 @@ def begin(
         seed=seed,
         faulty_below=faulty_below,
         timing=timing,
-        versions=_versions(),
+        versions=_versions(ENGINES[engine].packages),
         settings={
             "faulty below": f"{faulty_below:g} of the yardstick",
             "warm-up": f"{timing.warmup_s:g} s a direction",
@@ -210,6 +210,8 @@ def show_plan(record: SweepRecord, way: Way, console: Console) -> None:
         console.print(f"  and {len(commands) - _SHOWN_COMMANDS} more, one for each other host")
     if then := engine.then(plan.engine_settings):
         console.print(f"then      {then}", soft_wrap=True)
+    if engine.job:
+        console.print(f"  {shlex.join(engine.job(plan.hosts, launcher).argv)}", soft_wrap=True)
 
 
 def carry_out(
@@ -267,9 +269,9 @@ def conclude(record: SweepRecord, directory: Path, console: Console) -> ExitCode
     return ExitCode.INTERRUPTED if report.interrupted else report.diagnosis.verdict.exit_code
 
 
-def _versions() -> dict[str, str]:
+def _versions(packages: Sequence[str]) -> dict[str, str]:
     found = {"python": platform.python_version(), "system": platform.platform()}
-    for name in ("ncdiag", *_SHOWN_VERSIONS):
+    for name in (*_SHOWN_VERSIONS, *packages):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

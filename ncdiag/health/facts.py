@@ -16,6 +16,8 @@ from ncdiag.model.host import Gpu, HostFacts
 
 # nvidia-smi answers within a second or two, and hangs with a GPU that fell off its bus.
 _NVIDIA_SMI_TIMEOUT_S = 10.0
+# What engines measure with, where it is installed.
+_PACKAGES = ("torch", "mpi4py")
 _NVIDIA_SMI = ("nvidia-smi", "--query-gpu=index,name,pci.bus_id", "--format=csv,noheader")
 
 
@@ -36,8 +38,9 @@ def collect(
 
 def _versions() -> dict[str, str]:
     versions = {"ncdiag": __version__, "python": platform.python_version()}
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        versions["torch"] = metadata.version("torch")
+    for package in _PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
     return versions
 
 

@@ -29,7 +29,7 @@ from ncdiag.model.nodes import fold
 from ncdiag.model.verdict import SweepPlan, SweepReport
 
 # Facts whose difference between hosts can spoil a comparison.
-_COMPARED_VERSIONS = ("ncdiag", "torch", "nccl")
+_COMPARED_VERSIONS = ("ncdiag", "torch", "nccl", "mpi")
 
 
 @dataclass(slots=True)

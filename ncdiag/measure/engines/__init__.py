@@ -7,10 +7,11 @@ from typing import Protocol
 
 from ncdiag.cluster.fleet import Fleet
 from ncdiag.cluster.fleet.protocol import WORKER_MODULE
-from ncdiag.cluster.launchers import Launcher
+from ncdiag.cluster.launchers import Launch, Launcher
 from ncdiag.measure.engines.base import Engine, EngineOptions, EngineSettings
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
+from ncdiag.model.units import format_count
 
 
 class OpensEngine(Protocol):
@@ -28,7 +29,9 @@ class EngineEntry:
     Hosts need what an engine is made of, the driver does not. ``own_variables`` are those of the
     environment that the engine sets itself, whatever a profile holds. ``describe`` says in words
     what is special to this engine, for the report. ``first_module`` is what is started on every
-    host at first, and ``then`` says what is after that, for who asks for the plan.
+    host at first, ``then`` says what is after that, for who asks for the plan, and ``job`` is the
+    one command of it that covers all hosts, if there is one. ``packages`` are those of Python whose
+    versions tell how it measured.
     """
 
     open: OpensEngine
@@ -37,6 +40,8 @@ class EngineEntry:
     describe: Callable[[EngineSettings], Mapping[str, str]] = lambda _: {}
     first_module: str = WORKER_MODULE
     then: Callable[[EngineSettings], str] = lambda _: ""
+    job: Callable[[Sequence[Host], Launcher], Launch] | None = None
+    packages: tuple[str, ...] = ()
 
 
 def _open_torch(hosts: Sequence[Host], launcher: Launcher, options: EngineOptions) -> Engine:
@@ -77,6 +82,13 @@ def _mpi_variables() -> frozenset[str]:
     from ncdiag.measure.engines.mpi.place import OWN_VARIABLES
 
     return OWN_VARIABLES
+
+
+def _mpi_job(hosts: Sequence[Host], launcher: Launcher) -> Launch:
+    from ncdiag.cluster.mpi import choose_starter
+    from ncdiag.measure.engines.mpi.starting import first_launch
+
+    return first_launch(hosts, launcher, choose_starter(launcher))
 
 
 def _describe_mpi(_: EngineSettings) -> Mapping[str, str]:
@@ -125,21 +137,42 @@ def _describe_nccl_tests(settings: EngineSettings) -> Mapping[str, str]:
     return describe(settings.pair_test)
 
 
+def _for_each_pair(program: str, settings: EngineSettings) -> str:
+    return (
+        f"for each pair {program} over its two hosts, "
+        f"at most {format_count(settings.at_a_time, 'pair')} at a time"
+    )
+
+
 ENGINES: Mapping[str, EngineEntry] = {
-    "mpi": EngineEntry(_open_mpi, _mpi_unavailable, _mpi_variables, _describe_mpi),
+    "mpi": EngineEntry(
+        _open_mpi,
+        _mpi_unavailable,
+        _mpi_variables,
+        _describe_mpi,
+        first_module="ncdiag.health.self_report",
+        then=lambda _: "one MPI job for each rail, over the hosts that answer:",
+        job=_mpi_job,
+        packages=("mpi4py",),
+    ),
     "nccl-tests": EngineEntry(
         _open_nccl_tests,
         _nccl_tests_unavailable,
         _nccl_tests_variables,
         _describe_nccl_tests,
         first_module="ncdiag.health.self_report",
-        then=lambda settings: (
-            f"for each pair {settings.pair_test}_perf over its two hosts, "
-            f"at most {settings.at_a_time} pairs at a time"
-        ),
+        then=lambda settings: _for_each_pair(f"{settings.pair_test}_perf", settings),
     ),
-    "perftest": EngineEntry(_open_perftest, _perftest_unavailable, _perftest_variables),
-    "torch": EngineEntry(_open_torch, _torch_unavailable, _torch_variables),
+    "perftest": EngineEntry(
+        _open_perftest,
+        _perftest_unavailable,
+        _perftest_variables,
+        then=lambda settings: _for_each_pair(settings.perftest, settings),
+        packages=("distributed",),
+    ),
+    "torch": EngineEntry(
+        _open_torch, _torch_unavailable, _torch_variables, packages=("distributed", "torch")
+    ),
 }
 
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ncdiag.cluster.launchers import Launcher, RemoteJob
+from ncdiag.cluster.launchers import Launch, Launcher, RemoteJob
 from ncdiag.cluster.mpi import MpiProgram, MpiStarter
 from ncdiag.measure.engines.base import EngineOptions
 from ncdiag.measure.engines.mpi.job import Heard, Job, JobEnded, hear
@@ -20,6 +20,7 @@ from ncdiag.model.host import Host, HostFacts
 from ncdiag.model.text import visible
 
 _MODULE = "ncdiag.measure.engines.mpi.rank"
+_UNKNOWN_NIC = "NIC"
 # Each start can find that some hosts cannot take part, and they are left out of the next.
 _STARTS = 3
 _ANSWER_S = 5.0
@@ -109,12 +110,13 @@ class MpiStart:
         return calls
 
     def _job(self, hosts: Sequence[str], rail: int, places: Sequence[Place]) -> Job:
-        arguments = (self._starter.rank_variable, *describe(places))
-        program = MpiProgram(
-            argv=RemoteJob(module=_MODULE).command(self._launcher.options, *arguments),
-            variables=self._options.variables,
+        launch = _launch(
+            [self._hosts[name] for name in hosts],
+            self._launcher,
+            self._starter,
+            describe(places),
+            self._options.variables,
         )
-        launch = self._starter.launch([self._hosts[name] for name in hosts], program)
         try:
             return Job(launch, rail, self.crews.heard)
         except OSError as error:
@@ -158,3 +160,24 @@ class MpiStart:
             else found
             for name, found in facts.items()
         }
+
+
+def first_launch(hosts: Sequence[Host], launcher: Launcher, starter: MpiStarter) -> Launch:
+    """The command of the first rail, as far as it is known before hosts are asked for their NICs.
+
+    Raises UsageError for hosts that it cannot be told.
+    """
+    places = [Place(host.nics[0] if host.nics else _UNKNOWN_NIC) for host in hosts]
+    return _launch(hosts, launcher, starter, describe(places), {})
+
+
+def _launch(
+    hosts: Sequence[Host],
+    launcher: Launcher,
+    starter: MpiStarter,
+    places: Sequence[str],
+    variables: Mapping[str, str],
+) -> Launch:
+    arguments = (starter.rank_variable, *places)
+    argv = RemoteJob(module=_MODULE).command(launcher.options, *arguments)
+    return starter.launch(list(hosts), MpiProgram(argv=argv, variables=variables))
