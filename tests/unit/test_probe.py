@@ -73,6 +73,13 @@ def test_a_host_that_cannot_tell_costs_itself_alone(instead: tuple[str, ...], re
     assert reason in probed.unreachable["127.0.0.3"]
 
 
+def test_a_host_with_two_names_is_measured_under_the_first() -> None:
+    hosts = [*HOSTS, Host(name="twin", address="127.0.0.3")]
+    probed = probe(hosts, choose("local", hosts, OPTIONS), lambda *_: None)
+    assert list(probed.reports) == [host.name for host in HOSTS]
+    assert probed.unreachable == {"twin": "it is the same host as 127.0.0.3: list it once"}
+
+
 def test_one_that_never_answers_is_given_up() -> None:
     hangs = (sys.executable, "-c", "import time; time.sleep(3600)")
     probed = probe(HOSTS[:1], Mixed({"127.0.0.2": hangs}), lambda *_: None, timeout_s=0.5)

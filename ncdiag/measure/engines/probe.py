@@ -40,7 +40,10 @@ def probe(
     driver_address: str | None = None,
     timeout_s: float = PROBE_S,
 ) -> Probed:
-    """Ask all hosts, a bounded number at a time; raises UsageError for hosts it cannot start."""
+    """Ask all hosts, a bounded number at a time; raises UsageError for hosts it cannot start.
+
+    Of several names for one host the first one stands.
+    """
     question = Question(
         hosts={host.name: HostHint(nics=host.nics, address=host.address) for host in hosts},
         driver_addresses=(driver_address,) if driver_address else driver_addresses(hosts),
@@ -73,9 +76,24 @@ def probe(
                         unreachable[name] = _reason(ended, name, timeout_s)
                     on_change(name, unreachable.get(name, "up"))
             left = [h for h in left if h.name not in reports and h.name not in unreachable]
-    return Probed(
-        {host.name: reports[host.name] for host in hosts if host.name in reports}, unreachable
-    )
+    answered = {host.name: reports[host.name] for host in hosts if host.name in reports}
+    for name, other in _twins(answered).items():
+        del answered[name]
+        unreachable[name] = f"it is the same host as {other}: list it once"
+        on_change(name, unreachable[name])
+    return Probed(answered, unreachable)
+
+
+def _twins(reports: Mapping[str, SelfReport]) -> dict[str, str]:
+    """Names of hosts that another name stands for already, with that: they share one NIC."""
+    found: dict[str, str] = {}
+    first: dict[tuple[str, str], str] = {}
+    for name, report in reports.items():
+        if report.own_address:
+            other = first.setdefault((report.facts.hostname, report.own_address), name)
+            if other != name:
+                found[name] = other
+    return found
 
 
 def _refusers(ended: Ended) -> list[str]:
