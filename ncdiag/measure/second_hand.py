@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+from ncdiag.measure.imported_inside import without_topology
 from ncdiag.measure.journal import Plan
 from ncdiag.model.verdict import Culprit, Diagnosis, Verdict
 
@@ -30,8 +31,10 @@ def as_imported(diagnosis: Diagnosis, plan: Plan) -> Diagnosis:
     Devices of a host are never isolated, since lists of hosts are made of names. What was cut short
     is never healthy.
     """
-    cut = plan.cut and diagnosis.verdict is Verdict.HEALTHY
     inside = plan.inside is not None
+    if inside:
+        diagnosis = without_topology(diagnosis)
+    cut = plan.cut and diagnosis.verdict is Verdict.HEALTHY
     notes = (*plan.notes, *map(_told, diagnosis.notes), *((_DEVICES,) if inside else ()))
     return replace(
         diagnosis,

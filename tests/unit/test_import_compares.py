@@ -160,10 +160,12 @@ def test_wrong_data_of_osu_is_no_figure(tmp_path: Path) -> None:
     files = every(lambda odd: osu(49000.0, fails=odd))
     code, report = imported(tmp_path, files)
     wrong = [link for link in report["links"] if ODD in (link["source"], link["target"])]
-    assert code == 3
+    assert code == 1
     assert {(link["measured_gbit_per_s"], link["error"]) for link in wrong} == {
         (None, "wrong data arrived")
     }
+    assert {link["status"] for link in wrong} == {"faulty"}
+    assert report["isolate"] == [ODD]
     assert any("worse than slow" in note for note in report["notes"])
 
 
@@ -181,3 +183,56 @@ def test_names_in_a_files_name_are_taken_for_lids(tmp_path: Path) -> None:
     main.run(["import", str(path), "--hosts", str(tmp_path / "hosts"), "--output", str(out)])
     report = json.loads((out / "report.json").read_bytes())
     assert [(one["source"], one["target"]) for one in report["links"]] == [("elm1", "elm2")]
+
+
+def nvbandwidth(count: int, rate: Callable[[int, int], float]) -> str:
+    name = "device_to_device_memcpy_write_ce"
+    lines = ["nvbandwidth Version: v0.8", "", f"Running {name}."]
+    lines.append("memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)")
+    lines.append("  " + "".join(f"{one:10d}" for one in range(count)))
+    for row in range(count):
+        cells = ("N/A" if row == one else f"{rate(row, one):.2f}" for one in range(count))
+        lines.append(f"{row:2d}" + "".join(f"{cell:>10}" for cell in cells))
+    return "\n".join([*lines, "", f"SUM {name} 1.00", "", "NOTE: that was all.", ""])
+
+
+def inside(tmp_path: Path, text: str) -> tuple[int, dict[str, Any]]:
+    path = tmp_path / "nvbandwidth.txt"
+    path.write_text(text)
+    out = tmp_path / "out"
+    code = main.run(["import", f"box1={path}", "--output", str(out), "--quiet"])
+    report: dict[str, Any] = json.loads((out / "report.json").read_bytes())
+    return code, report
+
+
+@pytest.mark.parametrize(
+    ("count", "across", "within"), [(8, 15.0, 24.0), (4, 15.0, 24.0), (4, 21.0, 260.0)]
+)
+def test_two_sockets_or_bridges_are_no_fault_of_any_link(
+    count: int, across: float, within: float, tmp_path: Path
+) -> None:
+    half = count // 2
+    text = nvbandwidth(count, lambda a, b: within if a // half == b // half else across)
+    code, report = inside(tmp_path, text)
+    assert (code, report["culprits"]) == (3, [])
+    assert {link["status"] for link in report["links"]} == {"healthy", "inconclusive"}
+    assert any("nvidia-smi topo -m" in note for note in report["notes"])
+
+
+def test_one_bad_link_among_gpus_is_still_named(tmp_path: Path) -> None:
+    code, report = inside(
+        tmp_path, nvbandwidth(8, lambda a, b: 90.0 if {a, b} == {2, 5} else 390.0)
+    )
+    assert code == 1
+    assert {one["name"] for one in report["culprits"]} == {
+        "box1:gpu2->box1:gpu5",
+        "box1:gpu5->box1:gpu2",
+    }
+
+
+def test_a_bad_gpu_of_two_sockets_is_named_alone(tmp_path: Path) -> None:
+    def rate(a: int, b: int) -> float:
+        return 4.0 if 3 in {a, b} else 24.0 if a // 4 == b // 4 else 15.0
+
+    code, report = inside(tmp_path, nvbandwidth(8, rate))
+    assert (code, [one["name"] for one in report["culprits"]]) == (1, ["box1:gpu3"])
