@@ -1,7 +1,7 @@
 """The sweep's course over a fabric that exists only in numbers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -359,3 +359,17 @@ def test_an_interrupt_that_python_dropped_still_ends_the_sweep(tmp_path: Path) -
     assert 8 < len(engine.orders) < 28
     assert record.interrupted
     assert engine.closed == 1
+
+
+def test_time_is_kept_for_pairs_without_a_figure_where_nobody_says_how_fast_they_are(
+    tmp_path: Path,
+) -> None:
+    record = new_record(4, leaf=two_leaves)
+    hosts = tuple(replace(host, rate_gbit_per_s=None) for host in record.plan.hosts)
+    record = SweepRecord.of([replace(record.plan, hosts=hosts)])
+    engine = FakeEngine(names(4), fabric=lambda *_: "h1: payload arrived damaged")
+    watcher = Silent()
+    with Journal(tmp_path) as journal:
+        journal.append([record.plan])
+        Sweep(record, engine, journal, watcher, clock=lambda: engine.now_s).run()
+    assert [one.suspects for one in watcher.told if one.stage == "rounds"] == [0, 2, 4]

@@ -53,6 +53,7 @@ def read(data: bytes, path: str) -> ForeignResults:
             largest_bytes=min(run.largest for run in told),
             kind=" and ".join(sorted({run.kind for run in told})),
             error="wrong data arrived" if wrong else None,
+            damaged=bool(wrong),
         )
     )
     if wrong:
