@@ -4,14 +4,17 @@ The command asks for it by salloc, which runs the same command again inside, and
 allocation back when that ends, however it ends.
 """
 
+import contextlib
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import typer
@@ -33,6 +36,7 @@ from ncdiag.model.text import visible
 _SALLOC_FAILED: Final = 113
 _EXIT_ERROR = "SLURM_EXIT_ERROR"
 _ANSWER_S = 60.0
+_MAX_REASON = 300
 _REFUSAL = re.compile(r"^(?:allocation failure: |srun: (?:error|fatal): )(?P<why>.*)", re.MULTILINE)
 _START = re.compile(r"to start at (?P<when>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)")
 _TIME = "%Y-%m-%dT%H:%M:%S"  # Slurm's, which is local
@@ -56,6 +60,7 @@ def in_allocation(
         return
     if os.environ.get(JOB_VARIABLE):
         os.environ.pop(_EXIT_ERROR, None)  # what we set for salloc is not meant for its steps
+        _tell_that_it_began()
         _warn_of_kill(os.environ[JOB_VARIABLE], messages)
         return
     if nodes == "-":
@@ -65,6 +70,13 @@ def in_allocation(
     arguments = _arguments(slurm, _obtainable(hosts, messages))
     _check(arguments, messages)
     raise typer.Exit(_run(arguments, quiet=messages.quiet))
+
+
+def _tell_that_it_began() -> None:
+    """Leave a mark for who has started us by salloc."""
+    if mark := os.environ.get(OWN_ALLOCATION):
+        with contextlib.suppress(OSError):
+            Path(mark).touch()
 
 
 def _warn_of_kill(job: str, messages: Console) -> None:
@@ -142,7 +154,9 @@ def _check(arguments: Sequence[str], messages: Console) -> None:
     refusals = [match["why"] for match in _REFUSAL.finditer(said_all)]
     # It ends with a line that sums up, unless it has no words for it.
     said = [why for why in refusals if why != "No error"] or list(done.said) or ["no reason given"]
-    why = visible(said[-1].strip())
+    why = visible(said[-1].strip())[:_MAX_REASON]
+    if done.code < 0:
+        raise UndecidedError(f"srun --test-only was killed by signal {-done.code}")
     if _SILENT.search(said_all):
         raise UndecidedError(f"Slurm does not answer: {why}")
     raise UsageError(f"Slurm refuses the allocation: {why} ({visible(' '.join(arguments))})")
@@ -154,23 +168,34 @@ def _run(arguments: Sequence[str], *, quiet: bool) -> int:
     # An allocation that Slurm takes back ends the command as an interrupt does.
     kept = ("--no-kill", "--kill-command=TERM")
     command = ("salloc", *kept, *told, *arguments, sys.executable, *sys.orig_argv[1:])
+    with tempfile.TemporaryDirectory(prefix="ncdiag-") as folder:
+        mark = Path(folder, "began")
+        code = _await_salloc(command, mark)
+        began = mark.exists()
+    if interrupts.asked():
+        return ExitCode.INTERRUPTED
+    if code == _SALLOC_FAILED:
+        raise UndecidedError("Slurm gave no allocation: what salloc said above tells why")
+    if code in (ExitCode.DONE, ExitCode.WRONG) and not began:
+        # Else whatever stands for salloc here would say that all hosts are well, or are not.
+        raise UndecidedError(
+            f"salloc ended with exit code {code} and did not run the command: nothing was measured"
+        )
+    return code if code >= 0 else ExitCode.UNDECIDED
+
+
+def _await_salloc(command: Sequence[str], mark: Path) -> int:
     # In a session of its own: a Ctrl-C is for us alone, who pass on one signal. With no input,
     # since salloc would want its terminal for itself.
     salloc = subprocess.Popen(
         die_with_parent(command, by=signal.SIGTERM),
-        env={**os.environ, OWN_ALLOCATION: "1", _EXIT_ERROR: str(_SALLOC_FAILED)},
+        env={**os.environ, OWN_ALLOCATION: str(mark), _EXIT_ERROR: str(_SALLOC_FAILED)},
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )
     while True:
         try:
-            code = salloc.wait()
-            break
+            return salloc.wait()
         except KeyboardInterrupt:
             # It gives up waiting, or passes this on to the command; SIGINT it would ignore then.
             salloc.terminate()
-    if interrupts.asked():
-        return ExitCode.INTERRUPTED
-    if code == _SALLOC_FAILED:
-        raise UndecidedError("Slurm gave no allocation: what salloc said above tells why")
-    return code if code >= 0 else ExitCode.UNDECIDED

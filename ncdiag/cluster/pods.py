@@ -15,6 +15,7 @@ from ncdiag.model.host import Host
 from ncdiag.model.text import visible
 
 _TIMEOUT_S = 60.0
+_MAX_REASON = 300
 _ENDED: Final = ("Succeeded", "Failed")
 # What kubectl says, in order, and how to put it right.
 _CURES: Final = (
@@ -155,7 +156,7 @@ def _ask(options: KubernetesOptions) -> bytes:
     if done.code == 0:
         return done.stdout
     last = visible(done.said[-1].strip()) if done.said else _how(done)
-    last = last.removeprefix("error: ")
+    last = last.removeprefix("error: ")[:_MAX_REASON]
     if any(words in last for words in _SILENT):
         raise UndecidedError(
             f"kubectl get pods: {last} (the API server cannot be reached from here)"

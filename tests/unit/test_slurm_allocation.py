@@ -24,7 +24,7 @@ EOF
 """
 SALLOC = (
     'if [ "$1" = --help ]; then %s exit 0; fi\n'
-    'for one in "$@"; do echo "$one"; done >"$0.argv"; echo "$%s" >"$0.own"; exit %d\n'
+    'for one in "$@"; do echo "$one"; done >"$0.argv"; touch "$%s"; exit %d\n'
 )
 
 
@@ -78,7 +78,26 @@ def test_the_command_is_run_again_inside_and_its_exit_code_is_ours(
     assert {"--no-kill", "--nodes=4", "--nodelist=h[1-4]", "--exclusive"} < set(slurm.argv)
     assert {"--partition=gpu", "--account=physics", "--time=30"} < set(slurm.argv)
     assert slurm.argv[-5:] == [sys.executable, "-m", "ncdiag", "sweep", "a b"]
-    assert (slurm.folder / "salloc.own").read_text() == "1\n"
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_salloc_that_does_not_run_the_command_says_nothing_of_hosts(
+    slurm: Slurm, ask: Callable[..., tuple[int, str]], code: int
+) -> None:
+    slurm.write("salloc", f"exit {code}")
+    with pytest.raises(UndecidedError, match=f"exit code {code} and did not run the command"):
+        ask()
+
+
+def test_the_command_inside_tells_that_it_began(
+    slurm: Slurm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    del slurm
+    mark = tmp_path / "began"
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv(OWN_ALLOCATION, str(mark))
+    in_allocation("slurm", SlurmOptions(), "h[1-4]", HOSTS, Console(quiet=True))
+    assert mark.exists()
 
 
 def test_salloc_is_told_only_what_it_knows(

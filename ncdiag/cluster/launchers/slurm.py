@@ -11,7 +11,7 @@ from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 from ncdiag.model.nodes import fold
 
-# Set by ncdiag for what runs in an allocation that ncdiag has asked for.
+# Set by ncdiag for what runs in an allocation that ncdiag has asked for: a file to make there.
 OWN_ALLOCATION: Final = "NCDIAG_OWN_ALLOCATION"
 NOT_INSTALLED: Final = "srun is not installed (on Debian: apt-get install slurm-client)"
 # What slurmstepd puts before each line of a task; a task is a host, in the order of the hosts.
