@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from statistics import median
 
 from rich.console import Console
 
@@ -30,13 +29,12 @@ from ncdiag.measure.imported import (
     split_runs,
     sweep_lines,
 )
+from ncdiag.measure.imported_hosts import odd_hosts
 from ncdiag.measure.imported_names import name_ends, with_names_of, with_unnamed_ends
 from ncdiag.measure.journal import Journal, Line
 from ncdiag.measure.record import SweepRecord
 from ncdiag.model.bench import (
-    BenchCurve,
     BenchFinding,
-    BenchFindingKind,
     BenchReport,
     BenchSeverity,
 )
@@ -59,8 +57,6 @@ LINKS = "links"
 _MAX_FILES = 20_000
 _MAX_NOTES = 8
 _NAMED = re.compile(r"([\w.:-]{1,255}(?:,[\w.:-]{1,255}){0,100000})=(.+)\Z", re.DOTALL)
-# Hosts measured alike, one at a time, that are enough for a median to be a yardstick.
-_FEW_ALIKE = 3
 _WORST_FIRST = (Verdict.FAULTY, Verdict.INCONCLUSIVE, Verdict.HEALTHY)
 
 
@@ -277,7 +273,7 @@ def _benches(results: Sequence[ForeignResults], found: Found, wanted: Wanted) ->
             collective=collective.value,
             engine=results[0].format,
             launcher=LAUNCHER,
-            verdict=Verdict.FAULTY if odd else judged.verdict,
+            verdict=_verdict(judged.verdict, odd),
             curves=judged.curves,
             findings=(*odd, *judged.findings),
             settings={
@@ -292,6 +288,13 @@ def _benches(results: Sequence[ForeignResults], found: Found, wanted: Wanted) ->
     return reports
 
 
+def _verdict(judged: Verdict, odd: Sequence[BenchFinding]) -> Verdict:
+    """The worse of two: what was judged, and what odd hosts say."""
+    if any(one.severity is BenchSeverity.FAULT for one in odd):
+        return Verdict.FAULTY
+    return Verdict.INCONCLUSIVE if odd and judged is Verdict.HEALTHY else judged
+
+
 def _expectation(machine: Machine | None, collective: Collective) -> Expect:
     def expect(hosts: int, ranks_per_host: int) -> CollectiveExpectation | None:
         if machine is None or hosts * ranks_per_host < 2:
@@ -299,42 +302,6 @@ def _expectation(machine: Machine | None, collective: Collective) -> Expect:
         return expect_collective(machine, collective, hosts, gpus_per_node=ranks_per_host)
 
     return expect
-
-
-def odd_hosts(curves: Sequence[BenchCurve], faulty_below: float) -> tuple[BenchFinding, ...]:
-    """Hosts measured one at a time that fall behind the median of all that were, the worst first.
-
-    Of fewer than three nobody can tell which one is odd.
-    """
-    levels = {
-        (curve.ranks, curve.hosts[0]): curve.plateau_busbw_gb_per_s
-        for curve in curves
-        if len(curve.hosts) == 1 and curve.plateau_busbw_gb_per_s is not None
-    }
-    findings = []
-    for (ranks, host), level in levels.items():
-        alike = [other for (count, _), other in levels.items() if count == ranks and other]
-        usual = median(alike) if alike else 0.0
-        if len(alike) < _FEW_ALIKE or level is None or level >= faulty_below * usual:
-            continue
-        share = f"{level / usual:.0%}".replace("%", " %")
-        text = (
-            f"{host} by itself reaches {level:.4g} GB/s, {share} of {usual:.4g} GB/s, the median "
-            f"of {len(alike)} hosts measured alike"
-        )
-        findings.append(
-            (
-                level / usual,
-                BenchFinding(
-                    kind=BenchFindingKind.BELOW_EXPECTATION,
-                    severity=BenchSeverity.FAULT,
-                    text=text,
-                    next=f"on {host}: GPUs, NVLinks and PCIe (nvidia-smi nvlink -s, dmesg)",
-                    host=host,
-                ),
-            )
-        )
-    return tuple(finding for _, finding in sorted(findings, key=lambda one: one[0]))
 
 
 def _notes(results: Sequence[ForeignResults]) -> list[str]:

@@ -236,3 +236,59 @@ def test_a_bad_gpu_of_two_sockets_is_named_alone(tmp_path: Path) -> None:
 
     code, report = inside(tmp_path, nvbandwidth(8, rate))
     assert (code, [one["name"] for one in report["culprits"]]) == (1, ["box1:gpu3"])
+
+
+def superbench(nodes: dict[str, dict[int, float]]) -> str:
+    return "".join(
+        json.dumps(
+            {"node": node, **{f"nccl-bw/allreduce_{s}_busbw:0": r for s, r in sizes.items()}}
+        )
+        + "\n"
+        for node, sizes in nodes.items()
+    )
+
+
+def rising(largest: int, share: float = 1.0) -> dict[int, float]:
+    """Level at 300 GB/s up to 64 MiB and at 480 GB/s above, as where a protocol changes."""
+    sizes = {2**power: 300.0 if power <= 26 else 480.0 for power in range(18, largest)}
+    return {size: rate * share for size, rate in sizes.items()}
+
+
+def benched(
+    tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> tuple[int, dict[str, Any]]:
+    monkeypatch.setattr("ncdiag.report.bench.picture.render", lambda _: b"")
+    (tmp_path / "results-summary.jsonl").write_text(text)
+    out = tmp_path / "out"
+    code = main.run(
+        ["import", str(tmp_path / "results-summary.jsonl"), "--output", str(out), "--quiet"]
+    )
+    report: dict[str, Any] = json.loads((out / "bench.json").read_bytes())
+    return code, report
+
+
+def test_a_node_that_sent_smaller_messages_is_not_odd(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = {host: rising(27 if host == ODD else 34) for host in HOSTS}
+    code, report = benched(tmp_path, superbench(nodes), monkeypatch)
+    assert code != 1
+    assert not [one for one in report["findings"] if one["severity"] == "fault"]
+
+
+def test_a_node_that_is_slow_at_the_sizes_it_sent_is_odd(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = {host: rising(27, 0.5) if host == ODD else rising(34) for host in HOSTS}
+    code, report = benched(tmp_path, superbench(nodes), monkeypatch)
+    assert code == 1
+    assert report["findings"][0]["text"].startswith(f"{ODD} by itself reaches 150 GB/s, 50 %")
+
+
+def test_of_two_nodes_that_differ_neither_is_healthy_or_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = {"elm1": rising(34), "elm2": rising(34, 0.4)}
+    code, report = benched(tmp_path, superbench(nodes), monkeypatch)
+    assert code == 3
+    assert "of two nobody can tell which is odd" in report["findings"][0]["text"]
