@@ -1,5 +1,6 @@
 """``ncdiag parse-log``: the post-mortem of logs."""
 
+import gc
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -135,6 +136,7 @@ def parse_log(
 
     messages = console.messages(no_color=no_color)
     evidence = read_evidence(inputs, ras, messages, max_bytes=max_bytes, jobs=jobs)
+    gc.freeze()  # all of it lives until the command ends: no use in looking there for cycles
     postmortem = diagnose(evidence, names)
     failure = _write(postmortem, evidence, names, html, isolate_out)
     if as_json:
