@@ -51,12 +51,13 @@ def read_hosts(
     hosts, source = _read(nodes, stdin)
     if len(hosts) >= at_least:
         return hosts
-    hint = ""
+    hint, remedy = "", "add hosts to it, one a line"
+    if nodes is None:
+        remedy = f"ask for more nodes (salloc -N{at_least})"
     if nodes and source == "--nodes":
         hint = f" (there is no file {shown(nodes)}, so it was read as a host name)"
     raise UsageError(
-        f"{source}: {_plural(len(hosts))} given, at least {at_least} needed{hint}; "
-        "add hosts to it, one a line"
+        f"{source}: {_plural(len(hosts))} given, at least {at_least} needed{hint}; {remedy}"
     )
 
 

@@ -260,6 +260,9 @@ def test_a_dash_reads_standard_input() -> None:
 def test_without_nodes_the_slurm_allocation_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JOB_NODELIST", "gpu[01-02],login1")
     assert [host.name for host in read_hosts(None)] == ["gpu01", "gpu02", "login1"]
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "gpu01")
+    with pytest.raises(UsageError, match=r"1 host given, .*; ask for more nodes \(salloc -N2\)"):
+        read_hosts(None, at_least=2)
     monkeypatch.delenv("SLURM_JOB_NODELIST")
     assert "add --nodes hosts.txt" in refusal(read_hosts, None)
 
