@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from ncdiag.diagnose.suspects import suspects
 from ncdiag.measure.engines.base import Endpoint, Engine, PairOrder
 from ncdiag.measure.journal import HostState, Journal, Line, RunEnd
 from ncdiag.measure.plan import TOGETHER, plan_size, planned_rounds
+from ncdiag.measure.plausible import check_plausible
 from ncdiag.measure.record import SweepRecord
 from ncdiag.measure.schedule import Round
 from ncdiag.model.errors import UsageError
@@ -154,7 +155,8 @@ class Sweep:
             raise KeyboardInterrupt
         self._round = max(self._round, number)
         results: list[Measurement] = []
-        for result in self.engine.measure([self._order(pair, number, purpose) for pair in pairs]):
+        orders = [self._order(pair, number, purpose) for pair in pairs]
+        for result in map(_believed, self.engine.measure(orders)):
             if purpose is Purpose.ROUND and result.link in self._measured:
                 continue  # the other direction of a pair that an earlier run left half measured
             self._note([result])
@@ -216,3 +218,23 @@ class Sweep:
     def _tell(self, stage: str, done: int, total: int, left_s: float) -> None:
         pairs, suspected = len(self._measured) // 2, len(self._suspects)
         self.watcher.progress(Progress(stage, done, total, pairs, suspected, left_s))
+
+
+def _believed(result: Measurement) -> Measurement:
+    """The result, or an error in place of a figure that cannot be.
+
+    Programs of others are read; and a journal that holds such a figure could not be read again.
+    """
+    try:
+        check_plausible(result)
+    except UsageError as error:
+        return replace(
+            result,
+            bytes=0,
+            seconds=0.0,
+            measured_gbit_per_s=None,
+            min_gbit_per_s=None,
+            idle=None,
+            error=f"no figure that can be: {error}",
+        )
+    return result

@@ -101,6 +101,13 @@ def test_a_table_that_was_cut_is_no_figure(cut: int) -> None:
     assert error(said(table=TABLE[:cut])) == "a: the program printed no whole table of results"
 
 
+def test_a_time_below_zero_leaves_nothing_of_its_table() -> None:
+    damaged = SMALL.replace("   671.1   50.00   50.00     N/A", "  -671.1   50.00   50.00     N/A")
+    assert damaged != SMALL
+    table = (HEAD, TITLES, damaged, LARGE, *FOOT)
+    assert error(said(table=table)) == "a: the program printed no whole table of results"
+
+
 def test_wrong_data_tell_more_than_all_that_came_of_them() -> None:
     wrong = LARGE.replace("50.00       0", "50.00       3")
     table = (HEAD, TITLES, SMALL, wrong, "# Out of bounds values : 3 FAILED", FOOT[1])

@@ -255,6 +255,24 @@ def test_a_host_that_is_down_costs_only_its_own_pairs(tmp_path: Path) -> None:
     assert report.diagnosis.verdict is Verdict.INCONCLUSIVE
 
 
+@pytest.mark.parametrize("figure", [-1.0, 4e9, float("nan"), float("inf")])
+def test_a_figure_that_cannot_be_is_none_and_the_journal_can_be_read_again(
+    tmp_path: Path, figure: float
+) -> None:
+    def impossible(_order: PairOrder, source: str, target: str, _together: int) -> float:
+        return figure if "h2" in (source, target) else RATE
+
+    report = run(tmp_path, new_record(4, leaf=two_leaves), FakeEngine(names(4), impossible))
+
+    for link in report.diagnosis.links:
+        told = "no figure that can be: measured_gbit_per_s" in (link.error or "")
+        assert told is ("h2" in (link.source, link.target))
+    assert report.diagnosis.culprits == ()
+    assert report.diagnosis.isolate == ()
+    assert report.diagnosis.verdict is Verdict.INCONCLUSIVE
+    assert len(SweepRecord.of(read_journal(tmp_path)).measurements) >= 12
+
+
 def test_a_host_lost_on_the_way_is_neither_good_nor_isolated(tmp_path: Path) -> None:
     engine = FakeEngine(names(8), lost_in_round={"h2": 3})
 

@@ -232,9 +232,12 @@ class _Figure:
 def _rates_gbit_per_s(run: Benchmark, wire_share: float) -> list[float]:
     """What crossed the NIC a second, for every size that was asked for: all of them are large.
 
-    From times, since bandwidths are printed in hundredths of a GB/s.
+    From times, since bandwidths are printed in hundredths of a GB/s. None at all where a time is
+    none: then the table is damaged, and its other times may be as well.
     """
-    times_us = ((row, time) for row in run.rows for time in _times_us(row) if time)
+    times_us = [(row, time) for row in run.rows for time in _times_us(row) if time]
+    if any(time < 0 for _, time in times_us):
+        return []
     return [row.size * wire_share * 8e-3 / time_us for row, time_us in times_us]
 
 
