@@ -52,12 +52,12 @@ def lab(lab_names: Iterator[str], tmp_path: Path) -> Iterator[Callable[[str], La
 def slurm_lab(
     lab_names: Iterator[str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SlurmLab]:
-    """Slurm over four hosts h1 to h4 of 500 Mbit/s, one cluster for all tests of a module."""
+    """Slurm over four hosts h1 to h4 of 200 Mbit/s, one cluster for all tests of a module."""
     if reason := missing():
         pytest.skip(f"Slurm: {reason}")
     name = next(lab_names)
     file = tmp_path_factory.mktemp("slurm") / f"{name}.toml"
-    file.write_text('rate = "500mbit"\n[leaves]\nleaf1 = ["h[1-4]"]\n')
+    file.write_text('rate = "200mbit"\n[leaves]\nleaf1 = ["h[1-4]"]\n')
     netlab("up", str(file))
     try:
         with SlurmLab(Lab(name), ("h1", "h2", "h3", "h4")) as cluster:

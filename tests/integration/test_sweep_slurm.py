@@ -13,6 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "importable"))
 
+from deciding import decided
 from slurm_lab import SlurmLab, wait_for
 
 from ncdiag.cluster.launchers import LauncherOptions
@@ -20,7 +21,7 @@ from ncdiag.cluster.mpi import MpiProgram
 from ncdiag.cluster.mpi.slurm import SlurmStarter
 from ncdiag.model.host import Host
 
-pytestmark = [pytest.mark.root, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
 
 NCDIAG = (sys.executable, "-m", "ncdiag")
 SWEEP = (*NCDIAG, "sweep", "--launcher", "slurm")
@@ -105,15 +106,17 @@ def end_of(run: "subprocess.Popen[str]") -> str:
 def test_a_sweep_takes_its_hosts_from_the_allocation_and_names_the_slow_one(
     cluster: SlurmLab, tmp_path: Path
 ) -> None:
-    cluster.lab.slow("h3", "--send", "100mbit")
+    cluster.lab.slow("h3", "--send", "40mbit")
 
-    done = cluster.run(*SALLOC, *SWEEP, "--output", str(tmp_path / "report"), timeout_s=120)
+    done, directory = decided(
+        lambda out: cluster.run(*SALLOC, *SWEEP, "--output", str(out), timeout_s=120), tmp_path
+    )
 
-    report = report_of(tmp_path / "report")
+    report = report_of(directory)
     culprits = [(one["kind"], one["name"], one["direction"]) for one in report["culprits"]]
     assert (done.returncode, culprits) == (1, [("host", "h3", "send")]), done.stdout
-    assert (tmp_path / "report/hosts.isolate.txt").read_text() == "h3\n"
-    assert (tmp_path / "report/hosts.good.txt").read_text() == "h1\nh2\nh4\n"
+    assert (directory / "hosts.isolate.txt").read_text() == "h3\n"
+    assert (directory / "hosts.good.txt").read_text() == "h1\nh2\nh4\n"
     assert report["plan"]["launcher"] == "slurm"
     assert "--no-kill" not in done.stderr, "this allocation was made with it"
     check_nothing_is_left(cluster)
@@ -123,20 +126,23 @@ def test_outside_an_allocation_one_is_asked_for_without_the_nodes_that_are_down(
     cluster: SlurmLab, tmp_path: Path
 ) -> None:
     hosts = tmp_path / "hosts.txt"
-    hosts.write_text("h[1-4] rate=500mbit\n")
-    cluster.lab.slow("h1", "--send", "100mbit")
+    hosts.write_text("h[1-4] rate=200mbit\n")
+    cluster.lab.slow("h1", "--send", "40mbit")
     drain = ("scontrol", "update", "nodename=h4", "state=drain", "reason=its fan is loud")
     cluster.run(*drain)
     try:
-        done = cluster.run(
-            *(*SWEEP, "--nodes", str(hosts), "--partition", "gpu", "--time", "5"),
-            *("--output", str(tmp_path / "report")),
-            timeout_s=120,
+        done, directory = decided(
+            lambda out: cluster.run(
+                *(*SWEEP, "--nodes", str(hosts), "--partition", "gpu", "--time", "5"),
+                *("--output", str(out)),
+                timeout_s=120,
+            ),
+            tmp_path,
         )
     finally:
         cluster.run("scontrol", "update", "nodename=h4", "state=resume")
 
-    report = report_of(tmp_path / "report")
+    report = report_of(directory)
     h4 = next(host for host in report["hosts"] if host["name"] == "h4")
     assert [one["name"] for one in report["culprits"]] == ["h1"], done.stdout
     assert (done.returncode, h4["status"]) == (1, "unreachable")
