@@ -19,9 +19,10 @@ def prepare_directory(output: Path | None, command: str, *, force: bool) -> Path
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if any(directory.iterdir()) and not force:
+            resume = ", or --resume to continue the sweep in it" if command == "sweep" else ""
+            ways = "another --output" + (", " if resume else " or ")
             raise UsageError(
-                f"{directory} is not empty; give another --output, --force to write over it, "
-                "or --resume to continue the sweep in it"
+                f"{directory} is not empty; give {ways}--force to write over it{resume}"
             )
         (directory / JOURNAL_NAME).unlink(missing_ok=True)
     except OSError as error:

@@ -77,11 +77,25 @@ def test_what_a_launcher_says_of_the_rank_that_failed_is_the_reason() -> None:
         "=   EXIT CODE: 9",
         "[mpiexec@vm] main (mpiexec.c:270): process manager error waiting for completion",
     ]
-    assert nccl_tests._last_reason(said) == "a rank on h3 ended first, with exit code 9"
+    why = nccl_tests._last_reason(said)
+    assert why is not None
+    assert why.startswith("a rank on h3 ended first, with exit code 9 (killed")
+    # Hydra says it on its standard output.
+    assert nccl_tests._last_reason(said[3:], "\n".join(said[:3])) == why
     assert nccl_tests._last_reason([*said[:1], "srun: error: h2: Node failure", ""]) == (
         "srun: error: h2: Node failure"
     )
     assert nccl_tests._last_reason(["", "===="]) is None
+
+
+def test_a_flood_of_output_hides_neither_report_nor_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nccl_tests, "_MAX_TEXT_BYTES", 100)
+    heard = nccl_tests.Heard()
+    for line in (*[b"NCCL INFO and so on"] * 50, REPORT_MARK.encode() + b"x", END_MARK.encode()):
+        heard.add(line)
+    assert heard.cut
+    assert heard.stdout.count(b"INFO") == 5
+    assert heard.stdout.splitlines()[-2:] == [REPORT_MARK.encode() + b"x", END_MARK.encode()]
 
 
 def facts(gpus: int) -> HostFacts:

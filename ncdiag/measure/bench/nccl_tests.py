@@ -24,12 +24,17 @@ from ncdiag.model.errors import UndecidedError
 from ncdiag.model.host import Host, HostFacts
 from ncdiag.model.log import Benchmark
 from ncdiag.model.text import visible
+from ncdiag.model.units import format_bytes
 from ncdiag.read.nccl_tests import read_report
 
 DEFAULT_SIZES: Final = Sizes(8, 8 << 30, 2)
 # The program's own time-out comes this much before ours, so that it can say where it hung.
 _BEFORE_OURS_S: Final = 10.0
 _MAX_REASON = 300
+_INTERRUPTED = "interrupted"
+# Of what the program prints besides its report; NCCL's own log can be any amount.
+_MAX_TEXT_BYTES: Final = 16 << 20
+_MAX_REPORT_BYTES: Final = 128 << 20
 # What launchers print when what they started ends, or they do, which is no reason.
 _NO_REASON = re.compile(
     r"^[=\s|]*$|CLEANING UP|BAD TERMINATION|IGNORE THE|YOUR APPLICATION TERMINATED|"
@@ -48,6 +53,29 @@ class End(msgspec.Struct, frozen=True):
     error: str | None = None
     argv: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+
+
+class Heard:
+    """What a run prints, line by line: the lines marked for us, and the first of all others."""
+
+    def __init__(self) -> None:
+        self.cut = False
+        self._lines: list[bytes] = []
+        self._bytes = {True: 0, False: 0}
+
+    def add(self, line: bytes) -> None:
+        """Keep ``line``, if there is room."""
+        marked = REPORT_MARK.encode() in line or END_MARK.encode() in line
+        self._bytes[marked] += len(line) + 1
+        if self._bytes[marked] <= (_MAX_REPORT_BYTES if marked else _MAX_TEXT_BYTES):
+            self._lines.append(line)
+        else:
+            self.cut = True
+
+    @property
+    def stdout(self) -> bytes:
+        """All that was kept."""
+        return b"\n".join(self._lines)
 
 
 class NcclTestsBench:
@@ -94,14 +122,14 @@ class NcclTestsBench:
     def run(self, hosts: Sequence[str]) -> BenchRun:
         """One launch over ``hosts``."""
         launch = self._starter.launch([self._hosts[name] for name in hosts], self._program())
-        heard: list[bytes] = []
+        heard = Heard()
         try:
-            ended = run(launch, timeout_s=self._plan.timeout_s, on_line=heard.append)
+            ended = run(launch, timeout_s=self._plan.timeout_s, on_line=heard.add)
         except KeyboardInterrupt:
-            cut = Ended(launch=launch, code=None, stdout=b"\n".join(heard), error="interrupted")
-            self.partial = self._read(tuple(hosts), cut)
+            cut = Ended(launch=launch, code=None, error=_INTERRUPTED)
+            self.partial = self._read(tuple(hosts), cut, heard)
             raise
-        return self._read(tuple(hosts), ended)
+        return self._read(tuple(hosts), ended, heard)
 
     def close(self) -> None:
         """Nothing runs between runs."""
@@ -127,8 +155,8 @@ class NcclTestsBench:
         )
         return MpiProgram(argv=argv, ranks_per_host=self.ranks_per_host)
 
-    def _read(self, hosts: tuple[str, ...], ended: Ended) -> BenchRun:
-        text, end, report = split(ended.stdout)
+    def _read(self, hosts: tuple[str, ...], ended: Ended, heard: Heard) -> BenchRun:
+        text, end, report = split(heard.stdout)
         ranks = len(hosts) * self.ranks_per_host
         runs = read_report(report, "report.json") if report else []
         printed = read_report(text, "stdout")
@@ -137,6 +165,11 @@ class NcclTestsBench:
             self._versions["nccl"] = benchmark.library_version
         wrong = bool(benchmark and (benchmark.out_of_bounds or 0) > 0)
         error = self._error(ended, end, benchmark, text)
+        if error is not None and heard.cut and not (benchmark and benchmark.rows):
+            error = (
+                f"it printed more than {format_bytes(_MAX_TEXT_BYTES)} before its results, which "
+                "are not read then: switch NCCL_DEBUG off, or set NCCL_DEBUG_FILE"
+            )
         if apart := _whose_table(printed, benchmark, ranks):
             error, benchmark, wrong = apart, None, False  # whatever it is, it is not this
         if error and not wrong and end and end.code == WRONG_DATA_CODE:
@@ -156,7 +189,7 @@ class NcclTestsBench:
     ) -> str | None:
         """Why the run gave nothing, or not all; ``None`` if all is well."""
         if ended.code is None:
-            return "interrupted" if ended.stdout else f"cannot start {ended.error}"
+            return _INTERRUPTED if ended.error == _INTERRUPTED else f"cannot start {ended.error}"
         if ended.timed_out:
             return f"it did not end within {self._plan.timeout_s:g} s (--timeout) and was killed"
         if end is not None and end.error:
@@ -164,7 +197,7 @@ class NcclTestsBench:
         lines = [*text.decode(errors="replace").splitlines(), *ended.said]
         if end is None or end.code is None:
             # The launcher's own code says nothing of the program.
-            said = why_ended(0, lines) or _last_reason(ended.said)
+            said = why_ended(0, lines) or _last_reason(ended.said, text.decode(errors="replace"))
             return f"{self._starter.name}: {said or f'it ended with exit code {ended.code}'}"
         why = why_ended(end.code, lines)
         if why is None and not (benchmark is not None and benchmark.complete):
@@ -227,10 +260,14 @@ def _whose_table(
     return None
 
 
-def _last_reason(said: Sequence[str]) -> str | None:
-    """What the launcher says of the rank that failed, else the last line that may be a reason."""
-    text = "\n".join(said)
+def _last_reason(said: Sequence[str], printed: str = "") -> str | None:
+    """What the launcher says of the rank that failed, else the last line that may be a reason.
+
+    Hydra says the former on its standard output.
+    """
+    text = "\n".join((printed, *said))
     host, code = _RANK_AT.search(text), _RANK_CODE.search(text)
     if host and code:
-        return f"a rank on {host['host']} ended first, with exit code {code['code']}"
+        killed = " (killed, as by the kernel when memory runs out)" if code["code"] == "9" else ""
+        return f"a rank on {host['host']} ended first, with exit code {code['code']}{killed}"
     return next((line.strip() for line in reversed(said) if not _NO_REASON.search(line)), None)

@@ -19,6 +19,9 @@ _KINDS = {
     BenchFindingKind.INCOMPLETE: "incomplete",
 }
 
+# Fewer show no level, however they are judged.
+_LEAST_SIZES = 3
+
 
 def kind(kind_: BenchFindingKind) -> str:
     """The kind of a finding in words."""
@@ -55,12 +58,16 @@ def _unknowns(report: BenchReport, curve: BenchCurve | None) -> Iterator[str]:
     """Why it could not be decided, the most important reason first."""
     if curve is None or not curve.points:
         why = next((one.error for one in report.curves if one.error), None)
+        if why is None and report.curves:
+            why = "no size was large enough for so many ranks"
         why = why or next(iter(report.notes), None)
         yield f"nothing was measured: {why}" if why else "nothing was measured"
     if any(one.kind is BenchFindingKind.INCOMPLETE for one in report.findings):
         yield "not every run gave a whole result"
     if curve is not None and curve.plateau_busbw_gb_per_s is None:
-        yield "the curve still rises at its largest sizes, so nothing could be judged"
+        few = sum(point.busbw_gb_per_s is not None for point in curve.points) < _LEAST_SIZES
+        why = "too few sizes were measured" if few else "the curve still rises at its largest sizes"
+        yield f"{why}, so nothing could be judged"
     if report.unreachable:
         yield f"{format_count(len(report.unreachable), 'host')} unreachable"
     yield "too little was measured to decide"
