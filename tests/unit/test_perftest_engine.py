@@ -205,6 +205,17 @@ def test_an_interface_stands_for_the_port_that_carries_it() -> None:
     engine.close()
 
 
+def test_a_port_at_which_nobody_can_be_met_is_missing_and_the_others_are_measured() -> None:
+    nowhere = replace(PORT, name="mlx5_1", hca="mlx5_1", interface="ib1", address=None)
+    report = SelfReport(host="a", facts=HostFacts(hostname="a", nics=(PORT, nowhere)))
+    answer = Prepared(report=report, rdma_ports=(PORT, nowhere), build=BUILD)
+    engine, facts = started(FakeFleet(answers={("a", task.prepare): answer}))
+    assert facts["a"].nics == (PORT,)
+    assert list(facts["a"].missing_nics) == ["mlx5_1"]
+    assert "no IP address" in facts["a"].missing_nics["mlx5_1"]
+    engine.close()
+
+
 GPU = (Gpu(index=0, name="H200"),)
 
 

@@ -28,8 +28,8 @@ from ncdiag.measure.engines.perftest.outcome import direction
 from ncdiag.measure.engines.perftest.placement import (
     Place,
     can_use_gpus,
+    placed_facts,
     places,
-    rdma_facts,
     why_not,
 )
 from ncdiag.model.host import Host, HostFacts
@@ -103,7 +103,7 @@ class PerftestEngine:
         for name, answer in prepared.items():
             found = places(answer, self._options.variables, gpu_memory=self._gpu_memory)
             self._places.update({(name, nic): place for nic, place in found.items()})
-            facts[name] = rdma_facts(answer)
+            facts[name] = placed_facts(answer)
         return facts
 
     def measure(self, orders: Sequence[PairOrder]) -> Iterator[Measurement]:

@@ -7,6 +7,7 @@ from ncdiag.measure.engines.perftest.messages import Build, Prepared
 from ncdiag.model.host import HostFacts, Nic
 
 _NO_PORT = "it is no RDMA port, and perftest measures RDMA alone"
+_NO_ADDRESS = "it has no IP address at which the programs could find each other"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ def why_not(prepared: Prepared) -> str | None:
     if prepared.build is None:
         return prepared.problem or "it has no program of perftest"
     if not any(_address(nic, prepared) for nic in facts.nics):
-        return "it has no IP address at which the programs could find each other"
+        return _NO_ADDRESS
     return None
 
 
@@ -50,6 +51,14 @@ def rdma_facts(prepared: Prepared) -> HostFacts:
     if prepared.build and prepared.build.version:
         versions["perftest"] = prepared.build.version
     return replace(facts, nics=tuple(nics), missing_nics=missing, versions=versions)
+
+
+def placed_facts(prepared: Prepared) -> HostFacts:
+    """The facts of a host with those of its RDMA ports alone that have a place."""
+    facts = rdma_facts(prepared)
+    nowhere = {nic.name: _NO_ADDRESS for nic in facts.nics if not _address(nic, prepared)}
+    nics = tuple(nic for nic in facts.nics if nic.name not in nowhere)
+    return replace(facts, nics=nics, missing_nics={**facts.missing_nics, **nowhere})
 
 
 def can_use_gpus(prepared: Prepared) -> bool:
