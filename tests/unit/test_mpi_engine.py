@@ -47,6 +47,7 @@ class World:
     errors: dict[str, str] = field(default_factory=dict)
     halves: dict[tuple[int, str], Half | JobEnded | None] = field(default_factory=dict)
     deaf: bool = False
+    lost: tuple[str, ...] = ()
     launched: list[tuple[str, ...]] = field(default_factory=list)
     programs: list[MpiProgram] = field(default_factory=list)
     told: list[tuple[int, Orders]] = field(default_factory=list)
@@ -71,7 +72,9 @@ class FakeJob:
         for rank, name in enumerate(launch.hosts):
             error = self.world.errors.get(name)
             self.say(Here(rank=rank, hostname=name, error=error))
-        if not self.world.errors.keys() & set(launch.hosts):
+        if set(self.world.lost) & set(launch.hosts):
+            self.say(JobEnded(255, ("it did not start",)))
+        elif not self.world.errors.keys() & set(launch.hosts):
             for rank in range(len(launch.hosts)):
                 self.say(Ready(rank=rank, ranks=len(launch.hosts), library="MPICH 5.0.2"))
 
@@ -123,7 +126,8 @@ def run(monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201 - a function of this m
     def start(world: World, **options: object) -> tuple[MpiEngine, Mapping[str, HostFacts]]:
         def probe(hosts: list[Host], *_: object, **__: object) -> Probed:
             names = [host.name for host in hosts]
-            found = {name: world.report(name) for name in names if name in world.hosts}
+            up = set(world.hosts) - (set(world.lost) if world.launched else set())
+            found = {name: world.report(name) for name in names if name in up}
             return Probed(found, {name: "no route" for name in names if name not in found})
 
         monkeypatch.setattr(engine_module, "probe", probe)
@@ -194,6 +198,14 @@ def test_a_host_that_cannot_take_part_costs_a_start_and_itself(run) -> None:  # 
     assert world.launched == [("a", "b", "c", "d"), ("a", "b", "d")]
     assert world.closed == [(0, True)]
     assert made.unreachable == {"c": "mpi4py is not installed there"}
+    assert list(facts) == ["a", "b", "d"]
+
+
+def test_a_host_that_is_lost_while_mpi_starts_costs_itself(run) -> None:  # noqa: ANN001
+    world = World(lost=("c",))
+    made, facts = run(world)
+    assert world.launched == [("a", "b", "c", "d"), ("a", "b", "d")]
+    assert made.unreachable == {"c": "no route"}
     assert list(facts) == ["a", "b", "d"]
 
 

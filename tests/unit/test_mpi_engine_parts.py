@@ -199,6 +199,11 @@ def test_a_rank_in_another_place_measures_nothing(other: Here) -> None:
         call_of("a", "b").note_here(other)
 
 
+def test_a_rank_that_nobody_asked_for_is_told() -> None:
+    with pytest.raises(UndecidedError, match="a rank 7, where 2 ranks were asked for"):
+        call_of("a", "b").note_ready(Ready(rank=7, ranks=2, library="MPICH"))
+
+
 def test_a_job_of_single_ranks_is_told() -> None:
     with pytest.raises(UndecidedError, match="not of one kind"):
         call_of("a", "b").note_ready(Ready(rank=0, ranks=1, library="MPICH"))

@@ -14,7 +14,7 @@ from ncdiag.measure.engines.mpi.job_end import dead_host, why_ended
 from ncdiag.measure.engines.mpi.messages import Done, Orders, Part, Passed
 from ncdiag.measure.engines.mpi.round import OpenRound
 from ncdiag.measure.engines.mpi.starting import Crews, MpiStart
-from ncdiag.measure.engines.probe import probe
+from ncdiag.measure.engines.probe import Probed, probe
 from ncdiag.model.host import Host, HostFacts
 from ncdiag.model.measurement import Measurement
 
@@ -48,19 +48,25 @@ class MpiEngine:
 
     def start(self, on_change: Callable[[str, str], None]) -> Mapping[str, HostFacts]:
         """Ask all hosts what they are, and start the jobs on those that answered."""
-        probed = probe(
-            list(self._hosts.values()),
+        probed = self._probe(list(self._hosts.values()), on_change)
+        start = MpiStart(
+            self._hosts,
             self._launcher,
+            self._starter,
+            self._options,
             on_change,
-            driver_address=self._options.fleet.driver_address,
+            unreachable_now=lambda hosts: self._probe(hosts, lambda *_: None).unreachable,
         )
-        start = MpiStart(self._hosts, self._launcher, self._starter, self._options, on_change)
         try:
             start.run(probed)
         finally:
             self._crews = start.crews
         self._unusable.update(start.unusable)
         return self._crews.facts
+
+    def _probe(self, hosts: Sequence[Host], on_change: Callable[[str, str], None]) -> Probed:
+        address = self._options.fleet.driver_address
+        return probe(hosts, self._launcher, on_change, driver_address=address)
 
     def measure(self, orders: Sequence[PairOrder]) -> Iterator[Measurement]:
         """Measure disjoint pairs at the same time; see :class:`Engine`."""

@@ -51,11 +51,7 @@ class RollCall:
 
     def note_here(self, here: Here) -> None:
         """A rank runs; raises UndecidedError where it is not in its place."""
-        if not 0 <= here.rank < len(self._hosts):
-            raise UndecidedError(
-                f"MPI started a rank {here.rank}, where {len(self._hosts)} ranks were asked for"
-            )
-        name = self._hosts[here.rank]
+        name = self._host_of(here.rank)
         self._here.add(here.rank)
         report = self._probed.reports[name]
         own = {report.own_address, *(nic.address for nic in report.facts.nics)}
@@ -77,7 +73,15 @@ class RollCall:
                 f"MPI started jobs of {ready.ranks} instead of one of {len(self._hosts)}: "
                 "the program that starts ranks and the MPI that mpi4py loads are not of one kind"
             )
+        self._host_of(ready.rank)
         self._ready[ready.rank] = ready
+
+    def _host_of(self, rank: int) -> str:
+        if 0 <= rank < len(self._hosts):
+            return self._hosts[rank]
+        raise UndecidedError(
+            f"MPI started a rank {rank}, where {len(self._hosts)} ranks were asked for"
+        )
 
     def note_end(self, ended: JobEnded) -> None:
         """The job has ended."""

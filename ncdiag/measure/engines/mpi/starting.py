@@ -58,9 +58,13 @@ class MpiStart:
         starter: MpiStarter,
         options: EngineOptions,
         on_change: Callable[[str, str], None],
+        *,
+        unreachable_now: Callable[[Sequence[Host]], Mapping[str, str]],
     ) -> None:
+        """``unreachable_now`` asks hosts again, and says which do not answer any more, and why."""
         self._hosts, self._launcher, self._starter = hosts, launcher, starter
         self._options, self._on_change = options, on_change
+        self._unreachable_now = unreachable_now
         self.unusable: dict[str, str] = {}
         self.crews = Crews()
 
@@ -143,10 +147,21 @@ class MpiStart:
         refusals: dict[str, str] = {}
         for call in calls.values():
             refusals.update(call.refusals)
-        if not refusals:
+        return refusals or self._missing(calls)
+
+    def _missing(self, calls: Mapping[int, RollCall]) -> dict[str, str]:
+        """Who kept MPI from starting; raises UndecidedError where that cannot be told."""
+        missing: dict[str, str] = {}
+        try:
             for call in calls.values():
-                refusals.update(call.missing(START_S))
-        return refusals
+                missing.update(call.missing(START_S))
+        except UndecidedError:
+            names = {name for hosts in self.crews.hosts.values() for name in hosts}
+            lost = self._unreachable_now([self._hosts[name] for name in sorted(names)])
+            if not lost:
+                raise
+            return dict(lost)
+        return missing
 
     def _with_versions(
         self, facts: Mapping[str, HostFacts], calls: Mapping[int, RollCall]
