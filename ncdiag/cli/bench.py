@@ -140,6 +140,7 @@ def bench(
     gpus_per_node: GpusPerNode = None,
     timeout: Timeout = _TIMEOUT_S,
     profile: options.Profile = None,
+    dry_run: options.DryRun = False,
     machine: MachineOption = None,
     topology: Topology = None,
     faulty_below: FaultyBelow = 0.8,
@@ -158,7 +159,7 @@ def bench(
     of hosts at which bandwidth breaks. With --machine or --topology it is compared with theory.
     """
     # These bring a lot with them, which --help has no use for.
-    from ncdiag.cli import keeping, run_bench
+    from ncdiag.cli import keeping, run_bench, show_bench
     from ncdiag.cli.allocation import in_allocation
     from ncdiag.cli.run_sweep import Way
     from ncdiag.cluster.launchers.base import KubernetesOptions, SlurmOptions
@@ -209,6 +210,9 @@ def bench(
         store=store,
     )
     bench_.check()
+    if dry_run:
+        show_bench.show_plan(bench_, console.results(no_color=no_color))
+        return
     keeping.check(store, record=record)
     in_allocation(way.launcher_for(hosts).name, way.slurm, nodes, hosts, messages)
     opened = bench_.open()

@@ -91,6 +91,37 @@ def test_a_directory_that_is_not_empty_is_not_written_into(
     assert "is not empty" in complaint(capsys, *arguments)
 
 
+def test_a_dry_run_shows_what_would_run_and_starts_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = ["--nodes", HOSTS, "--engine", "torch", "--scaling", "2,3", "--repeat", "2"]
+    assert main.run(["bench", "all_reduce", *arguments, "--sizes", "1M:64M:4", "--dry-run"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "hosts     3: 127.0.0.[2-4]"
+    assert shown[1].endswith("one for each GPU of a host")
+    assert shown[2] == "sizes     1 MiB to 64 MiB, x4 (4 sizes); 20 iterations each"
+    assert shown[3] == "measured  all_reduce by torch, 2 times over 2 and 3 hosts"
+    assert shown[4].startswith("starts    3 commands by the launcher local")
+    assert len(shown) == 8
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dry_run_shows_the_mpi_job(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hydra = tmp_path / "mpiexec.hydra"
+    hydra.write_text("#!/bin/sh\necho HYDRA build details: Version: 4.2\n")
+    hydra.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    arguments = ["--nodes", HOSTS, "--gpus-per-node", "2", "--dry-run"]
+    assert main.run(["bench", "all_gather", *arguments]) == 0
+    *_, then, command = capsys.readouterr().out.splitlines()
+    assert then == "then      an MPI job over those that answer, as for 3 hosts:"
+    assert "-hosts 127.0.0.2,127.0.0.3,127.0.0.4 -ppn 2 -n 6" in command
+    assert "all_gather_perf" in command
+
+
 def test_its_help_needs_nothing_heavy() -> None:
     code = (
         "import sys\nfrom ncdiag.cli.main import run\nrun(['bench', '--help'])\n"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ncdiag.cluster.launchers.base import Launch
 from ncdiag.expect.traffic import Collective
 from ncdiag.measure.bench.sizes import Sizes
 from ncdiag.model.bench import BenchRun
@@ -33,12 +34,14 @@ class BenchEngine(Protocol):
 
     ``start`` once, ``run`` any number of times, ``close`` once. ``sizes`` and ``ranks_per_host``
     are known after ``start``; ``partial`` is what was known of a run when it was interrupted.
+    ``first_module`` is what ``start`` runs on every host.
     """
 
     name: str
     sizes: Sizes
     ranks_per_host: int
     partial: BenchRun | None
+    first_module: str
 
     @property
     def compares(self) -> bool:
@@ -68,6 +71,10 @@ class BenchEngine(Protocol):
 
         Nothing of it is left on any host afterwards, also where it was interrupted.
         """
+        ...
+
+    def job(self, hosts: Sequence[str], ranks_per_host: int) -> Launch | None:
+        """The command that ``run`` starts; ``None`` where what ``start`` began does it."""
         ...
 
     def close(self) -> None:

@@ -7,8 +7,10 @@ from typing import Final
 import msgspec
 
 from ncdiag.cluster.launchers import Launcher, RemoteJob
+from ncdiag.cluster.launchers.base import Launch
 from ncdiag.cluster.mpi import MpiProgram, choose_starter
 from ncdiag.cluster.processes import Ended, run
+from ncdiag.health.self_report import MODULE as PROBED
 from ncdiag.measure.bench.base import BenchPlan
 from ncdiag.measure.bench.sizes import Sizes
 from ncdiag.measure.bench.wrapped import END_MARK, MODULE, REPORT_MARK, unpack
@@ -83,6 +85,7 @@ class NcclTestsBench:
 
     name = "nccl-tests"
     compares = True
+    first_module = PROBED
 
     def __init__(self, hosts: Sequence[Host], launcher: Launcher, plan: BenchPlan) -> None:
         self._hosts = {host.name: host for host in hosts}
@@ -121,7 +124,7 @@ class NcclTestsBench:
 
     def run(self, hosts: Sequence[str]) -> BenchRun:
         """One launch over ``hosts``."""
-        launch = self._starter.launch([self._hosts[name] for name in hosts], self._program())
+        launch = self.job(hosts, self.ranks_per_host)
         heard = Heard()
         try:
             ended = run(launch, timeout_s=self._plan.timeout_s, on_line=heard.add)
@@ -131,10 +134,15 @@ class NcclTestsBench:
             raise
         return self._read(tuple(hosts), ended, heard)
 
+    def job(self, hosts: Sequence[str], ranks_per_host: int) -> Launch:
+        """The MPI launch over ``hosts``."""
+        program = self._program(ranks_per_host)
+        return self._starter.launch([self._hosts[name] for name in hosts], program)
+
     def close(self) -> None:
         """Nothing runs between runs."""
 
-    def _program(self) -> MpiProgram:
+    def _program(self, ranks_per_host: int) -> MpiProgram:
         plan, sizes = self._plan, self.sizes
         own_s = max(1, round(plan.timeout_s - _BEFORE_OURS_S))
         job = {
@@ -153,7 +161,7 @@ class NcclTestsBench:
         argv = RemoteJob(module=MODULE).command(
             self._launcher.options, self._starter.rank_variable, text
         )
-        return MpiProgram(argv=argv, ranks_per_host=self.ranks_per_host)
+        return MpiProgram(argv=argv, ranks_per_host=ranks_per_host)
 
     def _read(self, hosts: tuple[str, ...], ended: Ended, heard: Heard) -> BenchRun:
         text, end, report = split(heard.stdout)

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from ncdiag.cluster.fleet import CallError, Fleet, FleetOptions
+from ncdiag.cluster.fleet.protocol import WORKER_MODULE
 from ncdiag.cluster.launchers import Launcher
 from ncdiag.expect.traffic import bus_factor
 from ncdiag.measure.bench import torch_task
@@ -48,6 +49,7 @@ class TorchBench:
     """Runs the collective in processes that stay; one that fails ends the run it is in."""
 
     name = "torch"
+    first_module = WORKER_MODULE
 
     def __init__(self, hosts: Sequence[Host], launcher: Launcher, plan: BenchPlan) -> None:
         self._hosts = {host.name: host for host in hosts}
@@ -119,6 +121,9 @@ class TorchBench:
         if error is not None:  # the other ranks still wait for the one that failed
             self._generation += 1
         return self._run(hosts, benchmark, error)
+
+    def job(self, _hosts: Sequence[str], _ranks_per_host: int) -> None:
+        """No command: the workers run it."""
 
     def close(self) -> None:
         """End the fleet, and with it every process."""
