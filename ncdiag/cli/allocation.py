@@ -23,7 +23,7 @@ from rich.console import Console
 from ncdiag.cli import interrupts
 from ncdiag.cluster.die_with_parent import die_with_parent
 from ncdiag.cluster.launchers.base import LauncherOptions, SlurmOptions
-from ncdiag.cluster.launchers.slurm import OWN_ALLOCATION, SlurmLauncher, site_arguments
+from ncdiag.cluster.launchers.slurm import OWN_ALLOCATION, SlurmLauncher, site_arguments, unusable
 from ncdiag.cluster.processes import ask
 from ncdiag.cluster.slurm_job import made_with_no_kill
 from ncdiag.cluster.slurm_nodes import JOB_VARIABLE, node_states
@@ -53,14 +53,15 @@ def in_allocation(
     has been, and before anything is written, since what comes after it happens in a new process.
     ``launcher`` is the name of the one that was chosen; with another than slurm nothing is done.
     Inside an allocation that was made without ``--no-kill``, or may have been, a line says what
-    that means. Raises UsageError where Slurm refuses the allocation, and UndecidedError where it
-    cannot give it.
+    that means. Raises UsageError where Slurm refuses the allocation, or where hosts are outside of
+    the one around us, and UndecidedError where it cannot give it.
     """
     if launcher != SlurmLauncher.name:
         return
     if os.environ.get(JOB_VARIABLE):
         os.environ.pop(_EXIT_ERROR, None)  # what we set for salloc is not meant for its steps
         _tell_that_it_began()
+        unusable(hosts)  # refused here, and not when the report's directory has been begun
         _warn_of_kill(os.environ[JOB_VARIABLE], messages)
         return
     if nodes == "-":

@@ -175,6 +175,16 @@ def test_hosts_from_standard_input_cannot_be_read_twice(slurm: Slurm) -> None:
         in_allocation("slurm", SlurmOptions(), "-", HOSTS, Console(quiet=True))
 
 
+def test_hosts_outside_the_allocation_are_refused_before_anything_is_written(
+    slurm: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del slurm
+    monkeypatch.setenv("SLURM_JOB_ID", "5")
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "h[1-3]")
+    with pytest.raises(UsageError, match=r"allocation 5 \(h\[1-3\]\): h4; make one that has them"):
+        in_allocation("slurm", SlurmOptions(), None, HOSTS, Console(quiet=True))
+
+
 def test_other_launchers_need_no_allocation(slurm: Slurm) -> None:
     in_allocation("ssh", SlurmOptions(), None, HOSTS, Console(quiet=True))
     assert not (slurm.folder / "salloc.argv").exists()

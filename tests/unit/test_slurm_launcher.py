@@ -63,7 +63,7 @@ def test_a_node_that_is_down_is_left_out_and_tells_why(slurm: Slurm) -> None:
 
 def test_hosts_outside_the_allocation_are_named(slurm: Slurm) -> None:
     slurm("h[1,3]", "NodeName=h2 State=IDLE\n")
-    with pytest.raises(UsageError, match=r"allocation 5 \(h\[1,3\]\): h2; leave --nodes out"):
+    with pytest.raises(UsageError, match=r"allocation 5 \(h\[1,3\]\): h2; make one that has"):
         SlurmLauncher(OPTIONS).launches(HOSTS, JOB)
 
 

@@ -30,6 +30,29 @@ class Reason:
     near_miss: str
 
 
+# What slurmstepd says when Slurm, or somebody through it, ends a step.
+_TAKEN_BACK: Final = (
+    Reason(
+        r"(?:STEP|JOB) \S+ ON \S+ CANCELLED AT \S+ DUE TO TIME LIMIT",
+        "Slurm ended it: the time limit of the allocation is over",
+        "slurmstepd: error: *** STEP 5.0 ON h1 CANCELLED AT 2026-11-30T11:40:20 DUE TO TIME LIMIT "
+        "***",
+        "slurmstepd: error: *** STEP 5.0 ON h1 CANCELLED AT 2026-11-30T11:40:20 ***",
+    ),
+    Reason(
+        r"(?:STEP|JOB) \S+ ON \S+ CANCELLED AT \S+ DUE TO (?P<why>[A-Z ]+)",
+        "Slurm ended it, due to {why}",
+        "slurmstepd: error: *** JOB 5 ON h1 CANCELLED AT 2026-11-30T11:40:20 DUE TO PREEMPTION ***",
+        "slurmstepd: error: *** STEP 5.0 ON h1 CANCELLED AT 2026-11-30T11:40:20 ***",
+    ),
+    Reason(
+        r"(?:STEP|JOB) \S+ ON \S+ CANCELLED AT ",
+        "Slurm ended it (scancel)",
+        "slurmstepd: error: *** STEP 5.0 ON h1 CANCELLED AT 2026-11-30T11:40:20 ***",
+        "srun: Force Terminated StepId=15.2",
+    ),
+)
+
 # In order: the first row that matches any line gives the reason, so what is said by the host comes
 # before what ssh adds to it.
 NOT_STARTED: Final = (
@@ -203,12 +226,19 @@ NOT_STARTED: Final = (
         "srun: error: Unable to create step for job 5: Invalid job id specified",
     ),
     Reason(
+        r"srun: error: Slurm job \S+ has expired",
+        "the Slurm allocation is over",
+        "srun: error: Slurm job 5 has expired",
+        "srun: error: Slurm job 5 queued and waiting for resources",
+    ),
+    Reason(
         r"srun: (?:(?:error|fatal): (?P<why>.*(?:[Ii]nvalid|[Ii]llegal|[Bb]ad) .*)|"
         r"(?P<option>unrecognized option .*|invalid option .*))",
         "srun does not accept its arguments (--srun-arg): {why}{option}",
         "srun: unrecognized option '--gress=gpu:8'",
         "srun: error: h3: task 2: Exited with exit code 2",
     ),
+    *_TAKEN_BACK,
 )
 
 # What ssh or srun says when what worked ends.
@@ -231,19 +261,7 @@ LOST: Final = (
         "srun: error: Node failure on h3",
         "srun: error: h3: task 1: Killed",
     ),
-    Reason(
-        r"(?:STEP|JOB) \S+ ON \S+ CANCELLED AT \S+ DUE TO TIME LIMIT",
-        "Slurm ended it: the time limit of the allocation is over",
-        "slurmstepd: error: *** STEP 5.0 ON h1 CANCELLED AT 2026-11-30T11:40:20 DUE TO TIME LIMIT "
-        "***",
-        "slurmstepd: error: *** STEP 5.0 ON h1 CANCELLED AT 2026-11-30T11:40:20 ***",
-    ),
-    Reason(
-        r"(?:STEP|JOB) \S+ ON \S+ CANCELLED AT ",
-        "Slurm ended it (scancel)",
-        "slurmstepd: error: *** STEP 5.0 ON h1 CANCELLED AT 2026-11-30T11:40:20 ***",
-        "srun: Force Terminated StepId=15.2",
-    ),
+    *_TAKEN_BACK,
     Reason(
         r"srun: error: \S+: tasks? [\d,-]+: (?P<how>\S.*)",
         "worker ended ({how})",

@@ -144,7 +144,8 @@ def unusable(hosts: Sequence[Host]) -> dict[str, str]:
     if outside:
         raise UsageError(
             f"not in the Slurm allocation {os.environ[JOB_VARIABLE]} ({fold(inside)}): "
-            f"{fold(outside)}; leave --nodes out to take the whole allocation"
+            f"{fold(outside)}; make one that has them (salloc --nodelist), or begin anew without "
+            "--nodes to take the whole of this one"
         )
     return lost
 
