@@ -136,3 +136,10 @@ def test_a_fall_among_small_messages_is_none() -> None:
     sizes = SIZES[:6]
     judged = judge([run(sizes=(*sizes, *SIZES[-6:]), shares={sizes[-1]: 0.5})], ALL_REDUCE)
     assert all(severity is BenchSeverity.NOTE for _, severity in kinds(judged))
+
+
+def test_a_cliff_says_over_how_many_hosts_where_there_are_several() -> None:
+    runs = [run(hosts, shares={256 * MIB: 0.4}) for hosts in (2, 4)]
+    texts = [one.text for one in judge(runs, ALL_REDUCE).findings]
+    assert [text.partition(":")[0] for text in texts] == ["on 2 hosts", "on 4 hosts"]
+    assert judge(runs[:1], ALL_REDUCE).findings[0].text.startswith("at 256 MiB")

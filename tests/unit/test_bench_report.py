@@ -100,6 +100,23 @@ def test_the_csv_has_a_row_for_each_size_of_each_number_of_hosts() -> None:
     )
 
 
+def test_the_summary_tells_of_every_kind_before_it_repeats_one() -> None:
+    runs = [
+        run(hosts, shares={256 * 2**20: 0.4}, wrong={8: 1}, slow_process=3, seed=hosts)
+        for hosts in (2, 4)
+    ]
+    judged = judge(runs, Collective.ALL_REDUCE)
+    report = replace(FAULTY, curves=judged.curves, findings=judged.findings, unreachable={})
+    lines = summary.render(report).splitlines()
+    assert len(lines) <= 10
+    told = [line for line in lines if line.startswith("fault:")]
+    assert [
+        any(kind in line for line in told) for kind in ("wrong data", "cliff", "slow rank")
+    ] == [*(True, True, True)]
+    assert any(line.startswith("more:") for line in lines)
+    assert "hosts:       n[01-04]" in lines
+
+
 def test_the_summary_fits_a_ticket() -> None:
     text = summary.render(FAULTY)
     assert len(text.splitlines()) <= 10

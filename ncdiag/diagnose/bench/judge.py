@@ -28,6 +28,8 @@ _NO_EXPECTATION = (
     "theory; judged by the results alone"
 )
 _KINDS = list(BenchFindingKind)
+# Their text is about a size alone.
+_OF_SIZES = (BenchFindingKind.CLIFF, BenchFindingKind.NOISE)
 
 Expect = Callable[[int, int], CollectiveExpectation | None]
 """What so many hosts, with so many ranks each, should reach; ``None`` where nobody knows."""
@@ -70,7 +72,7 @@ def judge(
         expected = expect(len(first.hosts), first.ranks_per_host)
         one = _Group(group, collective, expected, faulty_below, _alike(first, earlier))
         curves.append(one.curve)
-        findings.extend(one.findings())
+        findings.extend(one.findings() if len(groups) == 1 else map(one.where, one.findings()))
         notes.update(dict.fromkeys(one.notes()))
     broken = find_break(curves, collective)
     if broken:
@@ -183,6 +185,12 @@ class _Group:
                 yield found
         if self._plateau:
             yield from find_slow_ranks(self._runs, self._collective, self._plateau.from_bytes)
+
+    def where(self, finding: BenchFinding) -> BenchFinding:
+        """The same finding, which says over how many hosts it was made."""
+        if finding.kind not in _OF_SIZES:
+            return finding
+        return replace(finding, text=f"on {self._where()}: {finding.text}")
 
     def notes(self) -> Iterable[str]:
         """What whoever reads the figures should know."""

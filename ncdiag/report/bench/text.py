@@ -79,9 +79,9 @@ def _sizes(curve: BenchCurve) -> Table:
         table.add_row(
             format_bytes(point.size_bytes),
             describe.time(point.time_us),
-            describe.rate(point.busbw_gb_per_s),
-            describe.spread(point),
-            describe.rate(point.expected_busbw_gb_per_s),
+            _rate(point.busbw_gb_per_s),
+            _spread(point),
+            _rate(point.expected_busbw_gb_per_s),
             describe.percent(describe.share(point)),
             odd,
             style="bold red" if odd else None,
@@ -90,6 +90,18 @@ def _sizes(curve: BenchCurve) -> Table:
         table.caption = f"+{len(curve.points) - len(shown)} more sizes in bench.csv"
         table.caption_justify = "left"
     return table
+
+
+def _rate(gb_per_s: float | None) -> str:
+    """A bandwidth that latency decides is of no interest here, and has many digits."""
+    return "<0.01" if gb_per_s is not None and 0 < gb_per_s < 0.01 else describe.rate(gb_per_s)
+
+
+def _spread(point: BenchPoint) -> str:
+    if point.repeats < 2:
+        return "-"
+    low, high = _rate(point.min_busbw_gb_per_s), _rate(point.max_busbw_gb_per_s)
+    return low if low == high else f"{low}-{high}"
 
 
 def _scaling(curves: Sequence[BenchCurve]) -> Table:
