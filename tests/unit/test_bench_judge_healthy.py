@@ -132,6 +132,17 @@ def test_a_fall_that_lasts_to_the_end_is_noted(slow: int) -> None:
     assert " 5" in judged.findings[0].text
 
 
+@pytest.mark.parametrize(("slow", "severity"), [(1, BenchSeverity.NOTE), (2, BenchSeverity.FAULT)])
+def test_a_fall_of_several_sizes_is_a_fault_where_theory_is_missed(
+    slow: int, severity: BenchSeverity
+) -> None:
+    expect = expecting("h100-8x400g")
+    shares = dict.fromkeys(SIZES[-slow:], 0.5)
+    rate = lambda size: 0.95 * expect(4, 8).at(size).busbw_gb_per_s  # noqa: E731
+    judged = judge([run(4, rate=rate, shares=shares)], ALL_REDUCE, expect=expect)
+    assert kinds(judged) == [(BenchFindingKind.CLIFF, severity)]
+
+
 def test_a_fall_among_small_messages_is_none() -> None:
     sizes = SIZES[:6]
     judged = judge([run(sizes=(*sizes, *SIZES[-6:]), shares={sizes[-1]: 0.5})], ALL_REDUCE)

@@ -9,7 +9,12 @@ from ncdiag.diagnose.bench.plateau import Plateau, find_plateau
 from ncdiag.diagnose.bench.points import Looks, factor_of, looks, points, rated
 from ncdiag.diagnose.bench.scaling import find_break
 from ncdiag.diagnose.bench.slow_ranks import find_slow_ranks
-from ncdiag.diagnose.bench.thresholds import EXCEEDS_SHARE, LEAST_HISTORY, LEAST_LEVEL_SIZES
+from ncdiag.diagnose.bench.thresholds import (
+    CLIFF_LOOKS,
+    EXCEEDS_SHARE,
+    LEAST_HISTORY,
+    LEAST_LEVEL_SIZES,
+)
 from ncdiag.expect.collective import CollectiveExpectation
 from ncdiag.expect.traffic import Collective
 from ncdiag.model.bench import (
@@ -180,9 +185,12 @@ class _Group:
         yield from self._incomplete()
         yield from self._level()
         yield from self._cliffs
-        for found in (find_drop(self.curve.points), find_noise(self.curve.points)):
-            if found:
-                yield found
+        drop = find_drop(self.curve.points)
+        if drop:
+            short = self._falls_short_from(drop.size_bytes or 0)
+            yield replace(drop, severity=BenchSeverity.FAULT) if short else drop
+        if noise := find_noise(self.curve.points):
+            yield noise
         if self._plateau:
             yield from find_slow_ranks(self._runs, self._collective, self._plateau.from_bytes)
 
@@ -253,6 +261,18 @@ class _Group:
                 ),
                 next="put that right and measure again",
             )
+
+    def _falls_short_from(self, size_bytes: int) -> bool:
+        """Whether every measurement from one size on misses theory, and more than one size does."""
+        if self._expected is None:
+            return False
+        large = [point for point in self.curve.points if point.size_bytes >= size_bytes]
+        return len(large) > 1 and all(
+            self._expected.judges(point.size_bytes)
+            and len(rates := self._looks[point.size_bytes].rates) >= CLIFF_LOOKS
+            and max(rates) < self._faulty_below * (point.expected_busbw_gb_per_s or 0.0)
+            for point in large
+        )
 
     def _level(self) -> Iterable[BenchFinding]:
         """Plateau against expectation, and against earlier ones."""
