@@ -1,10 +1,13 @@
 """A command that ends with whoever started it, however that ends."""
 
+import ctypes
 import os
+import select
 import signal
 import sys
 from collections.abc import Sequence
 
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # Run between fork and the program itself: PR_SET_PDEATHSIG (1 in linux/prctl.h) is kept across
 # exec, and the parent may have ended before it was set. A program of its own, since running Python
 # code in a forked child of a process with threads (preexec_fn) can deadlock.
@@ -31,3 +34,24 @@ def die_with_parent(
     """
     parent = str(os.getpid()) if started_by_us else "any"
     return (sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, parent, str(int(by)), *argv)
+
+
+def die_with_launcher() -> None:
+    """Have this process killed with its parent, which is a launcher that may be gone already.
+
+    Launchers kill what they started themselves, and not all of them when they are killed.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if nobody_listens():
+        sys.exit("nobody listens to this any more")
+
+
+def nobody_listens() -> bool:
+    """Whether whoever reads our standard output is gone.
+
+    A launcher that is killed while Python starts, before we could ask to be killed with it, tells
+    in no other way: our parent is another one then, and nobody knows which it was.
+    """
+    output = select.poll()
+    output.register(1, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in output.poll(0))

@@ -8,7 +8,6 @@ packages are not.
 """
 
 import contextlib
-import ctypes
 import json
 import os
 import selectors
@@ -18,7 +17,11 @@ import sys
 import time
 from typing import IO, Any, cast
 
-from ncdiag.cluster.die_with_parent import die_with_parent
+from ncdiag.cluster.die_with_parent import (
+    die_with_launcher,
+    die_with_parent,
+    nobody_listens,
+)
 from ncdiag.health.counters import Counters, read_counters
 from ncdiag.health.cpu import read_cpu_times
 from ncdiag.model.host import Nic, NicKind
@@ -38,7 +41,6 @@ _LOOK_S = 0.2
 _TICK_S = 0.002
 # Settings of a job that happened to stand in the environment would change what is measured.
 _FOREIGN_PREFIXES = ("NCCL_", "CUDA_VISIBLE", "CUDA_DEVICE_ORDER")
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 class Rank:
@@ -115,7 +117,7 @@ class Rank:
                 silent = not selector.get_map()
                 if ended_s is not None and (silent or now_s - ended_s > _LAST_WORDS_S):
                     return True
-                if now_s > deadline_s:
+                if now_s > deadline_s or nobody_listens():
                     return False
                 if silent:
                     time.sleep(_TICK_S)
@@ -172,8 +174,7 @@ def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
 
 def main() -> None:
     """Do what the arguments say."""
-    # Launchers kill what they started themselves, and not all of them when they are killed.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    die_with_launcher()
     variable, job = sys.argv[1:]
     Rank(int(os.environ[variable]), json.loads(job)).run()
 

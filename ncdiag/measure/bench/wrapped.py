@@ -7,10 +7,8 @@ fleets start thousands of these, so only what is quick to import is.
 """
 
 import base64
-import ctypes
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -19,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ncdiag.cluster.die_with_parent import die_with_parent
+from ncdiag.cluster.die_with_parent import die_with_launcher, die_with_parent
 from ncdiag.cluster.processes import ask
 from ncdiag.measure.engines.nccl_tests.programs import find, options_of, why_ended
 
@@ -33,7 +31,6 @@ _MAX_USAGE_BYTES = 1 << 20
 _LINE_CHARS = 2000
 # A report of more is not read; the text is there in any case.
 _MAX_REPORT_BYTES = 64 << 20
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _NOT_THERE = 127
 # Settings of a job that happened to stand in the environment would change what is measured.
 _FOREIGN_PREFIXES = ("NCCL_", "CUDA_VISIBLE", "CUDA_DEVICE_ORDER")
@@ -41,8 +38,7 @@ _FOREIGN_PREFIXES = ("NCCL_", "CUDA_VISIBLE", "CUDA_DEVICE_ORDER")
 
 def main() -> None:
     """Do what the arguments say."""
-    # Launchers kill what they started themselves, and not all of them when they are killed.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    die_with_launcher()
     variable, text = sys.argv[1:]
     job: dict[str, Any] = json.loads(text)
     rank = int(os.environ.get(variable, "0"))
