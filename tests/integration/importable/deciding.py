@@ -36,14 +36,21 @@ def decided(sweep: Callable[[Path], Ended], folder: Path) -> tuple[Ended, Path]:
 
 
 def only_the_cpu_kept_it(directory: Path) -> bool:
-    """Whether a verdict is missing, and every link without one was measured beside a full CPU."""
+    """Whether something is undecided, and every link without a verdict was beside a full CPU."""
     report: Any = json.loads((directory / "report.json").read_text())
     open_ = [link for link in report["links"] if link["status"] == "inconclusive"]
+    undecided = {report["verdict"], *(host["status"] for host in report["hosts"])}
     return (
-        report["verdict"] == "inconclusive"
-        and len(open_) > 0
+        len(open_) > 0
+        and ("inconclusive" in undecided or any(map(looks_faulty, open_)))
         and all(link["idle"] < Thresholds().busy_below_idle for link in open_)
     )
+
+
+def looks_faulty(link: Any) -> bool:
+    """Whether its figure would make it faulty beside an idle CPU."""
+    share = link["fleet_ratio"] if link["efficiency"] is None else link["efficiency"]
+    return share is not None and share < Thresholds().faulty_below
 
 
 def wait_for_idle_processors() -> None:
