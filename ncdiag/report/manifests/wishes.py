@@ -68,7 +68,7 @@ class Wishes:
         self.selected()
         for argument in self.sweep_arguments:
             if "\0" in argument or not argument.isprintable():
-                raise UsageError(f"not an argument of sweep: {visible(argument)!r}")
+                raise UsageError(f"not an argument of sweep: '{visible(argument)}'")
 
     def rdma_limits(self) -> dict[str, str]:
         """Each RDMA resource with how many of it a pod takes."""
@@ -78,7 +78,7 @@ class Wishes:
             _check_qualified("--rdma-resource", name, "rdma/hca_shared_devices_a")
             if "/" not in name or not re.fullmatch(r"[1-9]\d{0,2}", count or "1", re.ASCII):
                 raise UsageError(
-                    f"--rdma-resource: not a resource: {visible(resource)!r}; as the node tells "
+                    f"--rdma-resource: not a resource: '{visible(resource)}'; as the node tells "
                     "it: rdma/hca_shared_devices_a, or nvidia.com/mlnxnics=8 for eight"
                 )
             limits[name] = count or "1"
@@ -92,7 +92,7 @@ class Wishes:
             _check_qualified("--node-selector", key, "gpu-pool=h100")
             if not equals or (value and not _PART.fullmatch(value)):
                 raise UsageError(
-                    f"--node-selector: not a label: {visible(label)!r}; as KEY=VALUE, gpu-pool=h100"
+                    f"--node-selector: not a label: '{visible(label)}'; as KEY=VALUE, gpu-pool=h100"
                 )
             labels[key] = value
         return labels
@@ -102,11 +102,11 @@ def _check_qualified(option: str, name: str, example: str) -> None:
     prefix, slash, part = name.rpartition("/")
     right = _PART.fullmatch(part) and (not slash or _SUBDOMAIN.fullmatch(prefix))
     if not right or len(prefix) > _MAX_SUBDOMAIN:
-        raise UsageError(f"{option}: {visible(name)!r} is no name of Kubernetes; as {example}")
+        raise UsageError(f"{option}: '{visible(name)}' is no name of Kubernetes; as {example}")
 
 
 def _check(option: str, value: str, pattern: re.Pattern[str], rule: str, limit: int) -> None:
     if len(value) > limit:
         raise UsageError(f"{option}: {len(value)} characters are too many, {limit} at most")
     if not pattern.fullmatch(value):
-        raise UsageError(f"{option}: Kubernetes does not take {visible(value)!r}; {rule}")
+        raise UsageError(f"{option}: Kubernetes does not take '{visible(value)}'; {rule}")
