@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 class Launch:
     """One command to start: the hosts it covers, and everything it needs.
 
-    ``stdin`` is written first and the pipe then stays open; secrets travel there only. ``forward``
-    names the environment variables that must reach the hosts; they are already in our own, or in
-    ``environment``, which is added to our own for the command. ``label`` is a pattern of what the
-    command puts before each line that a host says: its group ``index`` counts ``hosts`` from 0.
+    ``stdin`` is written first and the pipe then stays open; secrets travel there only.
+    ``environment`` is added to our own for the command; what of it reaches the hosts is the
+    command's affair. ``label`` is a pattern of what the command puts before each line that a host
+    says: its group ``index`` counts ``hosts`` from 0.
     """
 
     argv: tuple[str, ...]
     hosts: tuple[str, ...]
     stdin: bytes = b""
-    forward: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     label: str | None = None

@@ -28,7 +28,7 @@ from ncdiag.cluster.launchers.base import _SOURCE_FIRST
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 
-JOB = RemoteJob(module="ncdiag.x", stdin=b"secret\n", forward=("LANG", "NCDIAG_X"))
+JOB = RemoteJob(module="ncdiag.x", stdin=b"secret\n")
 SMALL_JOB = RemoteJob(module="ncdiag.x")
 POD = KubernetesOptions(selector="app=ncdiag")
 SMALL = LauncherOptions(python="/usr/bin/python3", kubernetes=POD)
@@ -110,8 +110,6 @@ def programs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     (folder / "pods.json").write_text(json.dumps({"items": [pod, pod | elsewhere]}))
     monkeypatch.setenv("KUBECTL_PODS", f"{folder}/pods.json")
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    monkeypatch.setenv("LANG", "C")
-    monkeypatch.delenv("NCDIAG_X", raising=False)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     return folder
 
@@ -162,7 +160,6 @@ TABLE = {
         Host(name="gpu1", address="fe80::1%eth0", user="ops", port=2222),
         (
             *("ssh", "-T", "-l", "ops", "-p", "2222", "-o", "HostName=fe80::1%%eth0"),
-            *("-o", "SendEnv=LANG NCDIAG_X"),
             *("-F", "/etc/my ssh/config", "-oProxyJump=gate", "-4", "-o", "Ciphers=aes256-ctr"),
             *SSH_DEFAULTS,
             *("--", "gpu1"),
@@ -192,7 +189,7 @@ TABLE = {
         (
             *("{bin}/mpiexec.hydra", "-launcher", "rsh", "-launcher-exec", sys.executable),
             *("-localhost", "10.0.0.9", "-hosts", "gpu1", "-ppn", "1", "-n", "1"),
-            *("-genvlist", "LANG,NCDIAG_X", *FULL_WORKER),
+            *("-genvnone", *FULL_WORKER),
         ),
         plain_environment=HYDRA | PLAIN_WAY,
         full_environment=HYDRA | FULL_WAY,
@@ -206,7 +203,7 @@ TABLE = {
         Host(name="gpu1", address="10.0.0.1", user="ops", port=2222),
         (
             *("{bin}/mpirun", "--host", "gpu1:1", "--map-by", "ppr:1:node:OVERSUBSCRIBE"),
-            *("--bind-to", "none", "-n", "1", "-x", "LANG", "-x", "NCDIAG_X", *FULL_WORKER),
+            *("--bind-to", "none", "-n", "1", *FULL_WORKER),
         ),
         plain_environment=OPEN_MPI | PLAIN_WAY,
         full_environment=OPEN_MPI | FULL_WAY,
@@ -217,7 +214,7 @@ TABLE = {
         Host(name="gpu1", address="10.0.0.1"),
         (
             *("kubectl", "exec", "--context=prod", "--namespace=ai", "--stdin"),
-            *("--container=main", "ncdiag-x7", "--", "env", "LANG=C", *FULL_WORKER),
+            *("--container=main", "ncdiag-x7", "--", *FULL_WORKER),
         ),
     ),
 }
@@ -243,7 +240,6 @@ def test_each_launcher_returns_the_commands_of_its_row(name: str, programs: Path
             argv=here(row.full_argv),
             hosts=(row.full_host.name,),
             stdin=b"secret\n",
-            forward=("LANG", "NCDIAG_X"),
             label=row.label,
             environment=row.full_environment,
         )

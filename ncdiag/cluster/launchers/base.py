@@ -39,7 +39,6 @@ class RemoteJob:
 
     module: str
     stdin: bytes = b""
-    forward: tuple[str, ...] = ()
 
     def command(self, options: "LauncherOptions", *arguments: str) -> tuple[str, ...]:
         """The command to run on a host, set up as ``options`` say.

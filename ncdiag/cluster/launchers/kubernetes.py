@@ -1,6 +1,5 @@
 """kubectl exec into pods that are there already, one a node."""
 
-import os
 import shutil
 from collections.abc import Sequence
 from typing import Final
@@ -41,7 +40,6 @@ class KubernetesLauncher:
                 argv=self._argv(host, pods.get(host.name), job),
                 hosts=(host.name,),
                 stdin=job.stdin,
-                forward=job.forward,
             )
             for host in hosts
         ]
@@ -53,8 +51,5 @@ class KubernetesLauncher:
         if pod.trouble is not None:
             return (*_SAY, visible(pod.trouble))
         container = (f"--container={options.container}",) if options.container else ()
-        # kubectl passes no variable on by itself.
-        variables = [f"{name}={os.environ[name]}" for name in job.forward if name in os.environ]
-        set_first = ("env", *variables) if variables else ()
-        command = (*set_first, *job.command(self.options, "--host", host.name))
+        command = job.command(self.options, "--host", host.name)
         return kubectl("exec", options, "--stdin", *container, pod.name, "--", *command)

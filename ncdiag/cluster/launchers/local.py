@@ -50,7 +50,6 @@ class LocalLauncher:
                 argv=job.command(self.options, "--host", host.name),
                 hosts=(host.name,),
                 stdin=job.stdin,
-                forward=job.forward,
             )
             for host in hosts
         ]

@@ -42,7 +42,6 @@ class _MpiLauncher:
                 MpiProgram(
                     argv=job.command(self.options, "--host", host.name),
                     stdin=job.stdin,
-                    forward=job.forward,
                 ),
             )
             for host in hosts

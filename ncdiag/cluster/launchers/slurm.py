@@ -115,7 +115,6 @@ class SlurmLauncher:
                     ),
                     hosts=tuple(host.name for host in able),
                     stdin=job.stdin,
-                    forward=job.forward,
                     label=TASK_LABEL,
                 )
             )

@@ -65,16 +65,11 @@ class SshLauncher:
     def launches(self, hosts: Sequence[Host], job: RemoteJob) -> list[Launch]:
         """One command a host."""
         return [
-            Launch(
-                argv=self._argv(host, job),
-                hosts=(host.name,),
-                stdin=job.stdin,
-                forward=job.forward,
-            )
+            Launch(argv=self._argv(host, job), hosts=(host.name,), stdin=job.stdin)
             for host in hosts
         ]
 
-    def client(self, host: Host, forward: Sequence[str] = ()) -> tuple[str, ...]:
+    def client(self, host: Host) -> tuple[str, ...]:
         """The command that opens the connection; the words to run on ``host`` come after it."""
         # Of two values ssh takes the first, so what the operator said comes before our defaults,
         # and the hosts file before both.
@@ -87,8 +82,6 @@ class SshLauncher:
             # The host keeps its name, so that its block in the configuration still applies. ssh
             # would expand %h here; an IPv6 zone has a % of its own.
             where += ("-o", f"HostName={host.address.replace('%', '%%')}")
-        if forward:
-            where += ("-o", f"SendEnv={' '.join(forward)}")
         defaults = [part for default in _DEFAULTS for part in ("-o", default)]
         return ("ssh", "-T", *where, *self._arguments, *defaults, "--", host.name)
 
@@ -96,4 +89,4 @@ class SshLauncher:
         # sshd hands the command to the user's shell: the one place where a string has to pass
         # through a shell, and each word of it is quoted.
         command = "exec " + shlex.join(job.command(self.options, "--host", host.name))
-        return (*self.client(host, job.forward), command)
+        return (*self.client(host), command)

@@ -13,15 +13,14 @@ class MpiProgram:
     """A program to run as one MPI job: ``ranks_per_host`` ranks on each host.
 
     Ranks go host by host in the order of the hosts: with two a host, 0 and 1 are on the first.
-    ``variables`` are set for every rank, and are no secrets; ``forward`` names variables of our own
-    that every rank gets. ``stdin`` reaches rank 0 alone, which has to read all of it (Hydra fails
-    over what is left unread) and must not wait for its end (Open MPI 5 never tells it).
+    ``variables`` are set for every rank, and are no secrets. ``stdin`` reaches rank 0 alone, which
+    has to read all of it (Hydra fails over what is left unread) and must not wait for its end (Open
+    MPI 5 never tells it).
     """
 
     argv: tuple[str, ...]
     ranks_per_host: int = 1
     variables: Mapping[str, str] = field(default_factory=dict)
-    forward: tuple[str, ...] = ()
     stdin: bytes = b""
 
 

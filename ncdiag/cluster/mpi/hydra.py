@@ -67,7 +67,6 @@ class HydraStarter:
             argv=argv,
             hosts=tuple(host.name for host in hosts),
             stdin=program.stdin,
-            forward=program.forward,
             environment=environment,
         )
 
@@ -78,10 +77,7 @@ class HydraStarter:
 
 
 def _variables(program: MpiProgram) -> Iterator[str]:
-    # Like ssh: hosts get no variable of ours but those that are named.
-    if program.forward:
-        yield from ("-genvlist", ",".join(program.forward))
-    else:
-        yield "-genvnone"
+    # Like ssh: hosts get no variable of ours.
+    yield "-genvnone"
     for name, value in program.variables.items():
         yield from ("-genv", name, value)

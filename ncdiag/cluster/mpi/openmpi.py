@@ -71,7 +71,6 @@ class OpenMpiStarter:
             argv=argv,
             hosts=tuple(host.name for host in hosts),
             stdin=program.stdin,
-            forward=program.forward,
             environment=reached,
         )
 
@@ -91,7 +90,5 @@ class OpenMpiStarter:
 
 
 def _variables(program: MpiProgram) -> Iterator[str]:
-    for name in program.forward:
-        yield from ("-x", name)
     for name, value in program.variables.items():
         yield from ("-x", f"{name}={value}")

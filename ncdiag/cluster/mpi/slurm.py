@@ -56,7 +56,6 @@ class SlurmStarter:
             argv=argv,
             hosts=tuple(host.name for host in hosts),
             stdin=program.stdin,
-            forward=program.forward,
             # Not --export=NAME=VALUE, which a comma in a value would cut.
             environment=dict(program.variables),
         )
