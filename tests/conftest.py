@@ -24,16 +24,8 @@ from ncdiag.model.finding import (
     Suspect,
     SuspectKind,
 )
-from ncdiag.model.log import (
-    Clock,
-    Event,
-    InputSummary,
-    LogEvidence,
-    Moment,
-    NcclProcess,
-    Place,
-    Speaker,
-)
+from ncdiag.model.log import Event, InputSummary, LogEvidence, NcclProcess, Speaker
+from ncdiag.model.place import Clock, Moment, Place
 from ncdiag.model.verdict import (
     Contention,
     Culprit,

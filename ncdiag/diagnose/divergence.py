@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ncdiag.model.log import Place
+from ncdiag.model.place import Place
 
 
 class DivergenceKind(StrEnum):

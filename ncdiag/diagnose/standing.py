@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ncdiag.model.log import FlightDump, FlightEntry, GroupProgress, Place
+from ncdiag.model.log import FlightDump, FlightEntry, GroupProgress
+from ncdiag.model.place import Place
 
 DEFAULT_GROUPS = frozenset({"default_pg", "default"})
 # "PG ID 2 PG GUID 5(tensor)", "PG 2", or a name by itself.

@@ -16,10 +16,10 @@ from ncdiag.measure.journal import IMPORTED, HostState, Line, Plan, RunEnd
 from ncdiag.measure.plausible import MAX_RAILS
 from ncdiag.measure.record import SweepRecord
 from ncdiag.model.bench import BenchRun
+from ncdiag.model.benchmark import Benchmark
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host, HostFacts, Nic, NicKind
 from ncdiag.model.imported import ForeignResults, PairFigure
-from ncdiag.model.log import Benchmark
 from ncdiag.model.measurement import Measurement, Purpose
 from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
+from ncdiag.model.benchmark import Benchmark
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 from ncdiag.model.imported import ForeignResults
-from ncdiag.model.log import Benchmark
 from ncdiag.model.text import visible
 
 # What perftest calls a port of InfiniBand, which has no other address.

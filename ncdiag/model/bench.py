@@ -7,7 +7,7 @@ are in bytes as nccl-tests count them, bandwidths in GB/s of 1e9 bytes, times in
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ncdiag.model.log import Benchmark
+from ncdiag.model.benchmark import Benchmark
 from ncdiag.model.verdict import Verdict
 
 

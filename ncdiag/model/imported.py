@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from ncdiag.model.log import Benchmark
+from ncdiag.model.benchmark import Benchmark
 
 MAX_PAIRS = 1_100_000
 """Directions in one file: those of a thousand hosts."""

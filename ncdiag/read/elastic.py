@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from ncdiag.model.finding import FindingClass, Role, Severity
-from ncdiag.model.log import Clock, Event, LogEvidence, Moment, Place, Speaker, WorkerFailure
+from ncdiag.model.log import Event, LogEvidence, Speaker, WorkerFailure
+from ncdiag.model.place import Clock, Moment, Place
 from ncdiag.read.line import Line
 
 _FIELD = re.compile(r"^\s*(time|host|rank|exitcode|error_file|traceback)\s{0,10}: ?(.*)$")

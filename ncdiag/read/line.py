@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ncdiag.model.log import NOBODY, LogEvidence, Place, Speaker
+from ncdiag.model.log import NOBODY, LogEvidence, Speaker
+from ncdiag.model.place import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

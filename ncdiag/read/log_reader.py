@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from ncdiag.model.log import InputSummary, LogEvidence, Pace, Place
+from ncdiag.model.log import InputSummary, LogEvidence, Pace
+from ncdiag.model.place import Place
 from ncdiag.read import pace
 from ncdiag.read.dialects import line_readers, repeated_lines
 from ncdiag.read.line import Line, LineReader

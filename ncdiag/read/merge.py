@@ -6,15 +6,9 @@ from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import Any
 
-from ncdiag.model.log import (
-    NOBODY,
-    Benchmark,
-    CommunicatorState,
-    InputSummary,
-    LogEvidence,
-    NcclProcess,
-    Place,
-)
+from ncdiag.model.benchmark import Benchmark
+from ncdiag.model.log import NOBODY, CommunicatorState, InputSummary, LogEvidence, NcclProcess
+from ncdiag.model.place import Place
 from ncdiag.read import pace
 from ncdiag.read.events import EventLog
 from ncdiag.read.nccl_tests.join import continue_benchmark

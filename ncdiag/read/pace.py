@@ -2,7 +2,8 @@
 
 from bisect import insort
 
-from ncdiag.model.log import Clock, Pace, Pause, Place
+from ncdiag.model.log import Pace, Pause
+from ncdiag.model.place import Clock, Place
 
 # The longest pauses that are kept: the one that a hang is, those after it, and the pace before.
 _MOST = 8

@@ -6,7 +6,8 @@ What is not quite so plain is left to the peeler, which understands everything.
 import re
 from typing import NamedTuple
 
-from ncdiag.model.log import Place, Speaker
+from ncdiag.model.log import Speaker
+from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.peel import clean, library, quotes, records
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ncdiag.model.finding import FindingClass
-from ncdiag.model.log import NOBODY, Event, Place
+from ncdiag.model.log import NOBODY, Event
+from ncdiag.model.place import Place
 from ncdiag.read.events import NAMELESS
 from ncdiag.read.line import Line
 from ncdiag.read.plain_lines import PlainLine

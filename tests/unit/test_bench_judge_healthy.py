@@ -12,7 +12,7 @@ from ncdiag.expect.collective import CollectiveExpectation, expect_collective
 from ncdiag.expect.hardware import find_machine
 from ncdiag.expect.traffic import Collective
 from ncdiag.model.bench import BenchFindingKind, BenchRun, BenchSeverity
-from ncdiag.model.log import TableRow
+from ncdiag.model.benchmark import TableRow
 from ncdiag.model.verdict import Verdict
 
 ALL_REDUCE = Collective.ALL_REDUCE

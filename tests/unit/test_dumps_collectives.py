@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncdiag.diagnose.collectives import Divergence, DivergenceKind, analyse, folded
-from ncdiag.model.log import FlightDump, FlightEntry, GroupProgress, Place
+from ncdiag.model.log import FlightDump, FlightEntry, GroupProgress
+from ncdiag.model.place import Place
 
 Kind = DivergenceKind
 RANKS = range(4)

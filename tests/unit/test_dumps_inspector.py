@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncdiag.model.log import InspectorRecord, LogEvidence, Place
+from ncdiag.model.log import InspectorRecord, LogEvidence
+from ncdiag.model.place import Place
 from ncdiag.read import inspector
 from ncdiag.read.inspector import InspectorReader
 from ncdiag.read.line import Line

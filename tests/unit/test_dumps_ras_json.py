@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncdiag.model.log import LogEvidence, Place, RasReport
+from ncdiag.model.log import LogEvidence, RasReport
+from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.peel import Peeler
 from ncdiag.read.ras import json_report

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncdiag.model.log import LogEvidence, Place, RasMember, RasReport
+from ncdiag.model.log import LogEvidence, RasMember, RasReport
+from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.ras.text import RasTextReader
 

@@ -15,7 +15,8 @@ from ncdiag.logs.read_logs import read_logs
 from ncdiag.model.audit import EnvAudit, Outcome
 from ncdiag.model.environment import Profile, Setting
 from ncdiag.model.errors import ExitCode
-from ncdiag.model.log import CommunicatorState, LogEvidence, NcclProcess, Place
+from ncdiag.model.log import CommunicatorState, LogEvidence, NcclProcess
+from ncdiag.model.place import Place
 from ncdiag.profiles import profile_files
 
 fake_nccl = runpy.run_path(str(Path(__file__).parents[1] / "data/env/fake_nccl.py"))

@@ -10,7 +10,7 @@ import pytest
 from nccl_tests_programs import NAMES, install
 from scanned import scanned
 
-from ncdiag.model.log import Benchmark
+from ncdiag.model.benchmark import Benchmark
 from ncdiag.read.nccl_tests.table import TableReader
 
 OLD = ("2.0.0", "2.9.0", "2.11.0")

@@ -7,7 +7,8 @@ import pytest
 
 from ncdiag.diagnose.postmortem import diagnose
 from ncdiag.logs.read_input import Job, read_input
-from ncdiag.model.log import Clock, LogEvidence, Moment, Pace, Place
+from ncdiag.model.log import LogEvidence, Pace
+from ncdiag.model.place import Clock, Moment, Place
 from ncdiag.read import pace
 from ncdiag.read.merge import EvidenceSum
 

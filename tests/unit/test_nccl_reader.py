@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scanned import scanned
 
-from ncdiag.model.log import LogEvidence, NcclProcess, Place, Speaker
+from ncdiag.model.log import LogEvidence, NcclProcess, Speaker
+from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.nccl.reader import NcclReader
 from ncdiag.read.nccl.versions import versions

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from nccl_tests_programs import NAMES, install
 from nccl_tests_runs import PLANTED, play
 
-from ncdiag.model.log import Benchmark, IterationTimes, TableRow
+from ncdiag.model.benchmark import Benchmark, IterationTimes, TableRow
 from ncdiag.read.nccl_tests import read_report, recognises
 
 VERSIONS = (

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from scanned import scanned
 
 from ncdiag.diagnose.postmortem.benchmarks import benchmarks, peak_busbw
-from ncdiag.model.log import Benchmark, LogEvidence, Place
+from ncdiag.model.benchmark import Benchmark
+from ncdiag.model.log import LogEvidence
+from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.nccl_tests.join import continue_benchmark
 from ncdiag.read.nccl_tests.table import TableReader, version_of

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scanned import scanned
 
-from ncdiag.model.log import Clock, Event, LogEvidence, WorkerFailure
+from ncdiag.model.log import Event, LogEvidence, WorkerFailure
+from ncdiag.model.place import Clock
 from ncdiag.read.elastic import ElasticReader
 
 NO_OTHERS = ("  <NO_OTHER_FAILURES>",)

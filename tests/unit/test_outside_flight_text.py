@@ -2,7 +2,8 @@
 
 import pytest
 
-from ncdiag.model.log import Event, LogEvidence, Place
+from ncdiag.model.log import Event, LogEvidence
+from ncdiag.model.place import Place
 from ncdiag.read.flight_text import FlightTextReader
 from ncdiag.read.line import Line
 

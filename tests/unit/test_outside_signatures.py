@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncdiag.model.finding import FindingClass
-from ncdiag.model.log import Event, LogEvidence, Place
+from ncdiag.model.log import Event, LogEvidence
+from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.peel import Peeler
 from ncdiag.read.signatures import exceptions, framework, kernel, launcher

@@ -19,8 +19,9 @@ from ncdiag.logs.read_logs import read_logs
 from ncdiag.logs.sources import sources
 from ncdiag.model.errors import ExitCode
 from ncdiag.model.finding import FindingClass
-from ncdiag.model.log import Event, LogEvidence, Place, Speaker
+from ncdiag.model.log import Event, LogEvidence, Speaker
 from ncdiag.model.nodes import fold
+from ncdiag.model.place import Place
 from ncdiag.read.nccl_tests.runs import Runs
 from ncdiag.read.scan import Scanner
 from ncdiag.report.write import write_file

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from ncdiag.model.finding import Postmortem
-from ncdiag.model.log import Clock, LogEvidence, Moment, NcclProcess, Place, Speaker
+from ncdiag.model.log import LogEvidence, NcclProcess, Speaker
+from ncdiag.model.place import Clock, Moment, Place
 from ncdiag.report.postmortem import html_report
 from ncdiag.report.postmortem.timeline import draw
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncdiag.model.log import Clock
+from ncdiag.model.place import Clock
 from ncdiag.read.line import Line
 from ncdiag.read.peel import Peeler
 

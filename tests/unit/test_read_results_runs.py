@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ncdiag.model.benchmark import TableRow
 from ncdiag.model.errors import UsageError
-from ncdiag.model.log import TableRow
 from ncdiag.read.results import nccl_tests, osu, rccl, superbench
 
 DATA = Path(__file__).parents[1] / "data/results"

@@ -7,16 +7,14 @@ import pytest
 from ncdiag.logs import plan, read_logs, workers
 from ncdiag.logs.read_input import Job, read_input
 from ncdiag.model.log import (
-    Clock,
     CommunicatorState,
     Event,
     InputSummary,
     LogEvidence,
-    Moment,
     NcclProcess,
-    Place,
     Speaker,
 )
+from ncdiag.model.place import Clock, Moment, Place
 from ncdiag.read import events
 from ncdiag.read.events import EventLog
 from ncdiag.read.merge import EvidenceSum, join_process

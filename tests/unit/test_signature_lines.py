@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ncdiag.model.log import Event, LogEvidence, Place
+from ncdiag.model.log import Event, LogEvidence
+from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.signatures.reader import SignatureReader
 from ncdiag.read.signatures.table import TABLE

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncdiag.model.log import Event, LogEvidence, Place, Speaker
+from ncdiag.model.log import Event, LogEvidence, Speaker
+from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.mlx5_dump import Mlx5DumpReader
 

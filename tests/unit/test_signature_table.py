@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 
 from ncdiag.model.finding import FindingClass, Role, Severity
-from ncdiag.model.log import Event, LogEvidence, Place
+from ncdiag.model.log import Event, LogEvidence
+from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.signatures.reader import SignatureReader, match
 from ncdiag.read.signatures.row import ANY_LEVEL, DETAIL, RANKS, Signature

@@ -9,7 +9,7 @@ from statistics import median
 from ncdiag.expect.collective import CollectiveExpectation
 from ncdiag.expect.traffic import Collective, bus_factor
 from ncdiag.model.bench import BenchPoint, BenchRun
-from ncdiag.model.log import TableRow
+from ncdiag.model.benchmark import TableRow
 
 # A printed figure of at least this much has the digits to be checked against.
 _PRECISE_GB_PER_S = 1.0

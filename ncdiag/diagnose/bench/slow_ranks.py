@@ -12,7 +12,7 @@ from ncdiag.diagnose.bench.thresholds import (
 )
 from ncdiag.expect.traffic import Collective
 from ncdiag.model.bench import BenchFinding, BenchFindingKind, BenchRun, BenchSeverity
-from ncdiag.model.log import IterationTimes
+from ncdiag.model.benchmark import IterationTimes
 
 # In the others a root does less, or ends earlier, than the rest by design.
 SYMMETRIC = frozenset(

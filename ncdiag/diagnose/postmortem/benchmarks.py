@@ -1,7 +1,8 @@
 """The results of nccl-tests in a line each."""
 
+from ncdiag.model.benchmark import Benchmark
 from ncdiag.model.finding import BenchmarkSummary
-from ncdiag.model.log import Benchmark, LogEvidence
+from ncdiag.model.log import LogEvidence
 
 
 def benchmarks(evidence: LogEvidence) -> list[BenchmarkSummary]:

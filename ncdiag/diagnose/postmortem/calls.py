@@ -6,7 +6,8 @@ from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.differences import settings_that_differ
 from ncdiag.diagnose.postmortem.draft import Draft, derived
 from ncdiag.model.finding import FindingClass as C
-from ncdiag.model.log import CommunicatorState, NcclProcess, Place
+from ncdiag.model.log import CommunicatorState, NcclProcess
+from ncdiag.model.place import Place
 
 _Members = list[tuple[NcclProcess, CommunicatorState]]
 

@@ -7,7 +7,8 @@ from ncdiag.diagnose.postmortem.devices import gpus_of
 from ncdiag.diagnose.postmortem.hosts import HostBook
 from ncdiag.diagnose.postmortem.ranks import world_rank
 from ncdiag.diagnose.postmortem.timeline import Timeline
-from ncdiag.model.log import CommunicatorState, LogEvidence, NcclProcess, Place, Speaker
+from ncdiag.model.log import CommunicatorState, LogEvidence, NcclProcess, Speaker
+from ncdiag.model.place import Place
 
 
 @dataclass

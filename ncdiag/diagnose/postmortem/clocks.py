@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import lru_cache
 from itertools import pairwise
 
-from ncdiag.model.log import Clock, Moment, Place
+from ncdiag.model.place import Clock, Moment, Place
 
 _ZONE = re.compile(r"(?:Z|UTC|GMT|[+-]\d\d:?\d\d|^\d{10}(?:[.,]\d+)?)[\])]?\s*$")
 _DAY_S = 86_400.0

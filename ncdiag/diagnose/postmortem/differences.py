@@ -8,7 +8,8 @@ from ncdiag.diagnose.postmortem.draft import Draft, derived
 from ncdiag.diagnose.postmortem.ranks import hosts_of_ranks
 from ncdiag.diagnose.postmortem.speech import listed
 from ncdiag.model.finding import FindingClass as C
-from ncdiag.model.log import LogEvidence, NcclProcess, Place
+from ncdiag.model.log import LogEvidence, NcclProcess
+from ncdiag.model.place import Place
 from ncdiag.model.units import format_count
 
 _VERBS = "IB"

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from ncdiag.diagnose.postmortem.classes import RULES, ClassRule, Tier
 from ncdiag.model.finding import FindingClass, Role, Severity, Suspect
-from ncdiag.model.log import Event, Place
+from ncdiag.model.log import Event
+from ncdiag.model.place import Place
 
 # By the name, since every event is asked for its role many times.
 _USUAL_ROLES = {str(class_): rule.role for class_, rule in RULES.items()}

@@ -33,7 +33,8 @@ from ncdiag.diagnose.postmortem.timeline import Timeline
 from ncdiag.diagnose.postmortem.verdict import verdict
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Postmortem, Role
-from ncdiag.model.log import LogEvidence, Place
+from ncdiag.model.log import LogEvidence
+from ncdiag.model.place import Place
 
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})
 # Ends from outside: they stop a job, and say nothing of what it was doing.

@@ -9,9 +9,11 @@ from ncdiag.diagnose.postmortem.differences import settings_that_differ
 from ncdiag.diagnose.postmortem.draft import Draft, derived
 from ncdiag.diagnose.postmortem.silence import call_silence, log_silence, row_silence
 from ncdiag.diagnose.postmortem.speech import listed
+from ncdiag.model.benchmark import Benchmark
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Suspect, SuspectKind
-from ncdiag.model.log import Benchmark, CommunicatorState, NcclProcess, Place
+from ncdiag.model.log import CommunicatorState, NcclProcess
+from ncdiag.model.place import Place
 from ncdiag.model.units import format_count
 
 # Lines of a launcher that may stand between the last word of the library and the end.

@@ -14,8 +14,9 @@ from ncdiag.diagnose.postmortem.transfers import CONVICTING, LOCAL_ADAPTER, LOCA
 from ncdiag.diagnose.postmortem.votes import tally
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Isolation, Role
-from ncdiag.model.log import Event, Place
+from ncdiag.model.log import Event
 from ncdiag.model.nodes import is_host_name
+from ncdiag.model.place import Place
 
 # Memory errors that the driver contained, or took note of.
 _CONTAINED = frozenset({"63", "92", "94", "156"})

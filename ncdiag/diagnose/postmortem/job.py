@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from ncdiag.diagnose.postmortem.benchmarks import rank_count
 from ncdiag.diagnose.postmortem.names import real_hosts
+from ncdiag.model.benchmark import Benchmark
 from ncdiag.model.finding import JobShape, Library
-from ncdiag.model.log import Benchmark, CommunicatorState, LogEvidence
+from ncdiag.model.log import CommunicatorState, LogEvidence
 
 
 def job_shape(evidence: LogEvidence) -> JobShape:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from ncdiag.diagnose.postmortem.speech import listed
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Suspect, SuspectKind
-from ncdiag.model.log import Clock, Moment
+from ncdiag.model.place import Clock, Moment
 
 PHRASES: Mapping[C, str] = {
     C.IB_COMPLETION_ERROR: "InfiniBand requests failed",

@@ -10,7 +10,8 @@ from dataclasses import replace
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role, Severity
-from ncdiag.model.log import Event, NcclProcess, Place
+from ncdiag.model.log import Event, NcclProcess
+from ncdiag.model.place import Place
 
 _Reading = Callable[[Event, NcclProcess, Case], Event]
 

@@ -13,9 +13,10 @@ from ncdiag.diagnose.postmortem.thresholds import (
     REPORTING_HOSTS,
     SLOW_PAIR_SHARE,
 )
+from ncdiag.model.benchmark import Benchmark, TableRow
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Suspect, SuspectKind
-from ncdiag.model.log import TABLE_FORM, Benchmark, TableRow
+from ncdiag.model.log import TABLE_FORM
 
 
 def results(case: Case) -> list[Draft]:

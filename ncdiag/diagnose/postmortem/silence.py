@@ -13,7 +13,8 @@ from ncdiag.diagnose.postmortem.thresholds import (
     ZONES_H,
 )
 from ncdiag.diagnose.postmortem.timeline import seconds_between
-from ncdiag.model.log import CommunicatorState, NcclProcess, Pace, Pause, Place
+from ncdiag.model.log import CommunicatorState, NcclProcess, Pace, Pause
+from ncdiag.model.place import Place
 
 # Lines of a launcher or an agent that may stand before the one that tells of the end.
 _LINES_BEFORE = 5

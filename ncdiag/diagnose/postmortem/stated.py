@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime
 
-from ncdiag.model.log import Clock, Event, Moment, Place
+from ncdiag.model.log import Event
+from ncdiag.model.place import Clock, Moment, Place
 
 
 def stated(event: Event) -> Place:

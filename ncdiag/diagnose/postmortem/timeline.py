@@ -10,7 +10,8 @@ from ncdiag.diagnose.postmortem.clocks import (
     seconds_between,
     seconds_on,
 )
-from ncdiag.model.log import Event, LogEvidence, Place
+from ncdiag.model.log import Event, LogEvidence
+from ncdiag.model.place import Place
 
 __all__ = ["Timeline", "last_place", "seconds_between"]
 

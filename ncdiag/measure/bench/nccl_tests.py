@@ -22,9 +22,9 @@ from ncdiag.measure.engines.nccl_tests.programs import (
 )
 from ncdiag.measure.engines.probe import probe
 from ncdiag.model.bench import BenchRun
+from ncdiag.model.benchmark import Benchmark
 from ncdiag.model.errors import UndecidedError
 from ncdiag.model.host import Host, HostFacts
-from ncdiag.model.log import Benchmark
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_bytes
 from ncdiag.read.nccl_tests import read_report

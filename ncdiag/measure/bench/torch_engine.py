@@ -27,8 +27,9 @@ from ncdiag.measure.engines.torch.messages import (
 from ncdiag.measure.engines.torch.placement import choose_backend
 from ncdiag.measure.engines.torch.processes import shared_process
 from ncdiag.model.bench import BenchRun
+from ncdiag.model.benchmark import Benchmark, IterationTimes, TableRow
 from ncdiag.model.host import Host, HostFacts
-from ncdiag.model.log import Benchmark, IterationTimes, Place, TableRow
+from ncdiag.model.place import Place
 from ncdiag.model.text import visible
 
 _SIZES: Final = {Backend.GLOO: Sizes(1 << 10, 64 << 20, 2), Backend.NCCL: Sizes(8, 8 << 30, 2)}

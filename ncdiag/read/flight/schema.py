@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from ncdiag.model.log import FlightDump, FlightEntry, Place
+from ncdiag.model.log import FlightDump, FlightEntry
+from ncdiag.model.place import Place
 
 # Values copied out of one dump; 20,000 entries of 100 numbers each.
 MAX_VALUES = 2_000_000

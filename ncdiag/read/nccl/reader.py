@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from ncdiag.model.log import LogEvidence, NcclProcess, Place, Speaker
+from ncdiag.model.log import LogEvidence, NcclProcess, Speaker
+from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.merge import join_process
 from ncdiag.read.nccl import calls, chains, channels, networks, settings, start

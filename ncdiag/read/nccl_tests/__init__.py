@@ -1,6 +1,7 @@
 """The output of nccl-tests and rccl-tests: result tables and JSON reports."""
 
-from ncdiag.model.log import Benchmark, LogEvidence
+from ncdiag.model.benchmark import Benchmark
+from ncdiag.model.log import LogEvidence
 
 _HEAD_BYTES = 4096
 

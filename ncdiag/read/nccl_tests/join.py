@@ -1,6 +1,6 @@
 """Puts a table together again that was read in two pieces of one input."""
 
-from ncdiag.model.log import Benchmark
+from ncdiag.model.benchmark import Benchmark
 
 
 def continue_benchmark(first: Benchmark, later: Benchmark) -> bool:

@@ -8,14 +8,9 @@ from typing import Any
 
 import msgspec
 
-from ncdiag.model.log import (
-    Benchmark,
-    IterationTimes,
-    LogEvidence,
-    Place,
-    TableRank,
-    TableRow,
-)
+from ncdiag.model.benchmark import Benchmark, IterationTimes, TableRank, TableRow
+from ncdiag.model.log import LogEvidence
+from ncdiag.model.place import Place
 from ncdiag.read.bounded_bytes import BoundedBytes
 from ncdiag.read.line import Line
 from ncdiag.read.nccl.settings import safe_value

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ncdiag.model.log import IterationTimes, Place, TableRow
+from ncdiag.model.benchmark import IterationTimes, TableRow
+from ncdiag.model.place import Place
 
 TYPES = (
     "float", "half", "double", "bfloat16", "int8", "uint8", "char", "int", "int32", "uint32",

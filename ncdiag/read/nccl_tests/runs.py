@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass, field
 
-from ncdiag.model.log import Benchmark, Place
+from ncdiag.model.benchmark import Benchmark
+from ncdiag.model.place import Place
 from ncdiag.read.nccl_tests.layout import Layout, OpenRow, is_whole, result
 
 MAX_RUNS = 20_000

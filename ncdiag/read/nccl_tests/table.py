@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable, Sequence
 
-from ncdiag.model.log import NOBODY, TABLE_FORM, Event, LogEvidence, Place, TableRank
+from ncdiag.model.benchmark import TableRank
+from ncdiag.model.log import NOBODY, TABLE_FORM, Event, LogEvidence
+from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.nccl_tests.layout import (
     TYPES,

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from io import BytesIO
 from itertools import islice
 
-from ncdiag.model.log import Benchmark, LogEvidence
+from ncdiag.model.benchmark import Benchmark
+from ncdiag.model.log import LogEvidence
 from ncdiag.read.line import Line
 from ncdiag.read.nccl_tests.table import TableReader
 from ncdiag.read.peel import Peeler

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ncdiag.model.log import Place, Speaker
+from ncdiag.model.log import Speaker
+from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.peel import chain, clean, collected, library, quotes, records, stamps
 from ncdiag.read.peel.chain import Chain, Memory

@@ -5,7 +5,7 @@ from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
 
-from ncdiag.model.log import Clock, Moment
+from ncdiag.model.place import Clock, Moment
 
 _MONTHS = {
     name: number

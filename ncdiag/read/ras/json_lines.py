@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from ncdiag.model.log import LogEvidence, Place, RasReport
+from ncdiag.model.log import LogEvidence, RasReport
+from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.ras.json_report import MAX_BYTES, RasDocument
 from ncdiag.read.ras.parts import MAX_REPORTS

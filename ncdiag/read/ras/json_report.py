@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ncdiag.model.log import LogEvidence, Place, RasIssue, RasMember, RasReport
+from ncdiag.model.log import LogEvidence, RasIssue, RasMember, RasReport
+from ncdiag.model.place import Place
 from ncdiag.read.bounded_bytes import BoundedBytes
 from ncdiag.read.ras.parts import (
     IN_PROGRESS,

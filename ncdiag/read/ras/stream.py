@@ -1,6 +1,7 @@
 """The stream of events that a RAS monitor prints, folded into one report."""
 
-from ncdiag.model.log import Place, RasIssue, RasReport
+from ncdiag.model.log import RasIssue, RasReport
+from ncdiag.model.place import Place
 from ncdiag.read.ras.parts import EVENTS, MAX_ISSUES, MAX_MEMBERS, RECOVERED, Peer, member
 
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from ncdiag.model.log import LogEvidence, Place, RasIssue, RasMember, RasReport
+from ncdiag.model.log import LogEvidence, RasIssue, RasMember, RasReport
+from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.ras.parts import (
     EVENTS,

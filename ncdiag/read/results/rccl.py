@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
+from ncdiag.model.benchmark import Benchmark, TableRank, TableRow
 from ncdiag.model.errors import UsageError
 from ncdiag.model.imported import ForeignResults
-from ncdiag.model.log import Benchmark, Place, TableRank, TableRow
+from ncdiag.model.place import Place
 from ncdiag.model.text import visible
 from ncdiag.read.results.collectives import program_of
 from ncdiag.read.results.text import lines_of, number, whole

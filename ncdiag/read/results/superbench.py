@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
+from ncdiag.model.benchmark import Benchmark, TableRank, TableRow
 from ncdiag.model.errors import UsageError
 from ncdiag.model.imported import MAX_PAIRS, ForeignResults, PairFigure
-from ncdiag.model.log import Benchmark, Place, TableRank, TableRow
+from ncdiag.model.place import Place
 from ncdiag.model.text import visible
 from ncdiag.read.results.collectives import program_of
 from ncdiag.read.results.text import GB_GBIT, number, rate, records

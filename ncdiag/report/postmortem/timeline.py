@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from ncdiag.diagnose.postmortem.hosts import HostBook
 from ncdiag.model.finding import Finding, Postmortem, Role
-from ncdiag.model.log import Clock, Event, LogEvidence, Place
+from ncdiag.model.log import Event, LogEvidence
+from ncdiag.model.place import Clock, Place
 from ncdiag.model.text import visible
 
 # Marks nearer to one another than this share of the axis are one.

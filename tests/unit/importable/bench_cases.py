@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ncdiag.expect.traffic import Collective, bus_factor
 from ncdiag.model.bench import BenchRun
-from ncdiag.model.log import Benchmark, IterationTimes, Place, TableRow
+from ncdiag.model.benchmark import Benchmark, IterationTimes, TableRow
+from ncdiag.model.place import Place
 
 SIZES = tuple(2**power for power in range(3, 34))
 

@@ -8,21 +8,17 @@ from typing import Any
 import pytest
 
 from ncdiag.diagnose.postmortem import diagnose
+from ncdiag.model.benchmark import Benchmark, TableRank, TableRow
 from ncdiag.model.finding import Finding, FindingClass, Postmortem
 from ncdiag.model.log import (
-    Benchmark,
-    Clock,
     CommunicatorState,
     Event,
     InputSummary,
     LogEvidence,
-    Moment,
     NcclProcess,
-    Place,
     Speaker,
-    TableRank,
-    TableRow,
 )
+from ncdiag.model.place import Clock, Moment, Place
 
 PATH = "job.log"
 

@@ -5,25 +5,21 @@ from hypothesis import strategies as st
 
 from ncdiag.diagnose.postmortem import diagnose
 from ncdiag.diagnose.postmortem.classes import RULES
+from ncdiag.model.benchmark import Benchmark, TableRank, TableRow
 from ncdiag.model.finding import FindingClass, Role
 from ncdiag.model.log import (
-    Benchmark,
-    Clock,
     CommunicatorState,
     Event,
     GroupProgress,
     InputSummary,
     LogEvidence,
-    Moment,
     NcclProcess,
-    Place,
     RasIssue,
     RasMember,
     RasReport,
     Speaker,
-    TableRank,
-    TableRow,
 )
+from ncdiag.model.place import Clock, Moment, Place
 
 NAMES = st.sampled_from(["a", "b", "c", "...-7", "n7", "10.0.0.1", "fe80::1%ib0", "", "x.example"])
 NUMBERS = st.integers(-2, 40)

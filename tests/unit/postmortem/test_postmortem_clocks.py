@@ -3,7 +3,7 @@
 from typing import Any
 
 from ncdiag.diagnose.postmortem.clocks import Scale, common_scale, seconds_between
-from ncdiag.model.log import Clock, Moment, Place
+from ncdiag.model.place import Clock, Moment, Place
 
 NOON = 1_760_097_600.0  # 2025-10-10 12:00:00
 YEARLESS = 282 * 86_400.0 + 43_200.0  # the same without its year

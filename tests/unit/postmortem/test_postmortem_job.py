@@ -8,17 +8,16 @@ from ncdiag.diagnose.postmortem.benchmarks import benchmarks
 from ncdiag.diagnose.postmortem.job import job_shape, library
 from ncdiag.diagnose.postmortem.names import real_hosts, same_host
 from ncdiag.diagnose.postmortem.network import network
+from ncdiag.model.benchmark import Benchmark, TableRank
 from ncdiag.model.log import (
-    Benchmark,
     CommunicatorState,
     InspectorRecord,
     LogEvidence,
     NcclProcess,
-    Place,
     RasReport,
-    TableRank,
     WorkerFailure,
 )
+from ncdiag.model.place import Place
 
 HERE = Place("a.log", 1)
 

@@ -6,7 +6,8 @@ import pytest
 
 from ncdiag.diagnose.postmortem.phrases import PHRASES, moment
 from ncdiag.model.finding import FindingClass
-from ncdiag.model.log import Clock, InputSummary, Moment, Place
+from ncdiag.model.log import InputSummary
+from ncdiag.model.place import Clock, Moment, Place
 
 
 def test_nothing_recognised_is_inconclusive_and_said_so(post: Any) -> None:

@@ -15,7 +15,7 @@ from ncdiag.measure.engines.halves import CROSSED_SHARE
 from ncdiag.measure.engines.nccl_tests.programs import BUILD_HINT, WRONG_DATA_CODE, why_ended
 from ncdiag.measure.engines.nccl_tests.shape import WIRE_SHARE, Shape
 from ncdiag.measure.nccl_tests_rank import MARK
-from ncdiag.model.log import Benchmark, IterationTimes, TableRow
+from ncdiag.model.benchmark import Benchmark, IterationTimes, TableRow
 from ncdiag.model.measurement import Measurement
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_count
