@@ -1,4 +1,7 @@
+import os
 import shlex
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -119,6 +122,83 @@ def test_the_sweep_that_a_manifest_starts_is_one_that_ncdiag_understands(kind: s
     words = command[command.index("sweep") :]
     assert "--output /results/check-7 --force" in shlex.join(words)
     assert main.run([*words, "--help"]) == 0
+
+
+# Plays a kubectl that answers once per call, by the lines of a file, and then the last one for ever.
+KUBECTL = """#!/bin/sh
+cd "$(dirname "$0")"
+echo "$@" >>asked
+sed -n "$(wc -l <asked)p;\\$p" answers | head -n 1
+"""
+
+
+def first_pod(folder: Path, answers: str, code: int, *, wait_s: int) -> tuple[int, str, str]:
+    """How the first pod of a job of two ends, what it says, and what it was started as."""
+    [container] = measured("job", SMALL)["containers"]
+    sh, option, script, name, selector, nodes, seconds, *sweep = container["command"]
+    assert (sh, option, name, nodes, seconds) == ("sh", "-c", "sh", "2", "600")
+    assert selector == "app=ncdiag,ncdiag-role=worker"
+    (folder / "answers").write_text(answers)
+    says = '#!/bin/sh\necho "$@"\nexit ' + str(code)
+    for program, text in (("kubectl", KUBECTL), ("ncdiag", says), ("sleep", "#!/bin/sh\n")):
+        (folder / program).write_text(text)
+        (folder / program).chmod(0o755)
+    done = subprocess.run(
+        ["sh", "-c", script.replace("$$", "$"), name, selector, nodes, str(wait_s), *sweep],
+        env={"PATH": f"{folder}:{os.environ['PATH']}", "JOB_COMPLETION_INDEX": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stderr, done.stdout
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3])
+def test_the_first_pod_waits_for_all_and_ends_as_its_sweep(tmp_path: Path, code: int) -> None:
+    answers = "\nTrue False\nFalse\nTrue True\n"
+    ended, says, started = first_pod(tmp_path, answers, code, wait_s=600)
+    assert (ended, says) == (code, "")
+    assert started.startswith(
+        "sweep --launcher kubernetes --selector=app=ncdiag,ncdiag-role=worker"
+    )
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert len(asked) == 4
+    assert set(asked) == {
+        "get pods --selector=app=ncdiag,ncdiag-role=worker "
+        '--output=jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}'
+    }
+
+
+@pytest.mark.parametrize(("code", "ends"), [(0, 3), (1, 1), (2, 2), (3, 3)])
+def test_a_pod_that_never_gets_ready_costs_itself_alone(
+    tmp_path: Path, code: int, ends: int
+) -> None:
+    ended, says, started = first_pod(tmp_path, "True False\n", code, wait_s=0)
+    assert ended == ends
+    assert "only 1 of 2 pods are ready" in says
+    assert started.startswith("sweep ")
+
+
+def test_the_wait_leaves_most_of_the_deadline_to_the_sweep() -> None:
+    [container] = measured("job", FULL)["containers"]
+    assert container["command"][6] == "30"
+
+
+@pytest.mark.parametrize("kind", ["mpijob", "volcano"])
+def test_in_the_nodes_own_network_sshd_leaves_the_nodes_port_alone(kind: str) -> None:
+    def both(wishes: Wishes) -> tuple[list[str], dict[str, Any], list[str]]:
+        [driver, *_] = templates(kind, wishes)
+        [worker] = measured(kind, wishes)["containers"]
+        return worker["command"], worker, driver["spec"]["containers"][0]["command"]
+
+    sshd, worker, sweep = both(FULL)
+    assert sshd == ["/usr/sbin/sshd", "-De", "-p", "2222"]
+    assert worker["ports"] == [{"containerPort": 2222, "hostPort": 2222}]
+    assert "--ssh-option=Port=2222" in sweep
+    sshd, worker, sweep = both(SMALL)
+    assert sshd == ["/usr/sbin/sshd", "-De"]
+    assert "ports" not in worker
+    assert not any("Port=" in word for word in sweep)
 
 
 def test_what_goes_to_the_sweep_arrives_as_it_was_typed(capfd: pytest.CaptureFixture[str]) -> None:

@@ -77,7 +77,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    style = "'" if _MISTAKEN.fullmatch(value) else None
+    style = "|" if "\n" in value else "'" if _MISTAKEN.fullmatch(value) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
