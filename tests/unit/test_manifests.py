@@ -124,7 +124,7 @@ def test_the_sweep_that_a_manifest_starts_is_one_that_ncdiag_understands(kind: s
     assert main.run([*words, "--help"]) == 0
 
 
-# Plays a kubectl that answers once per call, by the lines of a file, and then the last one for ever.
+# Plays a kubectl whose answers are the lines of a file, a call each, and then always the last one.
 KUBECTL = """#!/bin/sh
 cd "$(dirname "$0")"
 echo "$@" >>asked
@@ -163,10 +163,9 @@ def test_the_first_pod_waits_for_all_and_ends_as_its_sweep(tmp_path: Path, code:
     )
     asked = (tmp_path / "asked").read_text().splitlines()
     assert len(asked) == 4
-    assert set(asked) == {
-        "get pods --selector=app=ncdiag,ncdiag-role=worker "
-        '--output=jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}'
-    }
+    [question] = set(asked)
+    assert "get pods --selector=app=ncdiag,ncdiag-role=worker --request-timeout=30s" in question
+    assert '{.items[*].status.conditions[?(@.type=="Ready")].status}' in question
 
 
 @pytest.mark.parametrize(("code", "ends"), [(0, 3), (1, 1), (2, 2), (3, 3)])

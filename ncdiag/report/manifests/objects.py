@@ -24,7 +24,7 @@ selector=$1 nodes=$2 end=$(($(date +%s) + $3))
 shift 3
 count_ready() {
   ready=0
-  for one in $(kubectl get pods --selector="$selector" --output="$READY"); do
+  for one in $(kubectl get pods --selector="$selector" --request-timeout=30s --output="$READY"); do
     [ "$one" != True ] || ready=$((ready + 1))
   done
 }
