@@ -185,9 +185,10 @@ def test_it_agrees_with_torch_link_by_link_and_names_the_same_culprits(
     pytest.importorskip("torch", reason="torch is not installed")
     eight = lab(FAULTS)
     mpi, said = decided_sweep(eight, tmp_path / "mpi")
-    torch, _ = decided_sweep(eight, tmp_path / "torch", engine="torch")
+    torch, told = decided_sweep(eight, tmp_path / "torch", engine="torch")
 
     assert mpi.process.returncode == 1, said
+    assert torch.process.returncode == 1, told
     assert mpi.culprits == torch.culprits
     assert mpi.culprits[0] == ("host", "h3", "send")
     assert [name for _, name, _ in mpi.culprits] == ["h3", "h5->h6"]
