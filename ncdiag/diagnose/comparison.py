@@ -9,6 +9,7 @@ from enum import StrEnum
 from statistics import median
 
 from ncdiag.model.errors import ExitCode
+from ncdiag.model.units import format_share
 from ncdiag.model.verdict import (
     Culprit,
     CulpritKind,
@@ -341,5 +342,7 @@ def _notes(
     if before.started > after.started:
         notes.append("the first sweep is the later one: better and worse are seen from it")
     if ratio is not None and abs(ratio - 1) > lines.fleet_changed_by:
-        notes.append(f"the fleet as a whole reaches {ratio:.0%} of what it reached before")
+        notes.append(
+            f"the fleet as a whole reaches {format_share(ratio)} of what it reached before"
+        )
     return tuple(notes)

@@ -8,7 +8,7 @@ from ncdiag.diagnose.cases import Case, nic_of
 from ncdiag.diagnose.investigate import Findings, pair_count
 from ncdiag.diagnose.table import Fabric, Floats, Mask
 from ncdiag.diagnose.thresholds import Thresholds
-from ncdiag.model.units import format_rate
+from ncdiag.model.units import format_rate, format_share
 from ncdiag.model.verdict import Culprit, CulpritKind, Direction, LinkStatus
 
 # Nothing measured from outside is certain.
@@ -55,7 +55,7 @@ def fleet_culprit(found: Findings) -> Culprit:
         explains=int(found.fleet.sum()),
         contradicts=0,
         reason=(
-            f"everything reaches only {share:.0%} of its expectation alike, also alone"
+            f"everything reaches only {format_share(share)} of its expectation alike, also alone"
             f" ({pairs} pairs measured again in quiet): the configuration or the expectation is"
             " wrong, no single host"
         ),
@@ -87,7 +87,7 @@ def link_culprit(found: Findings, row: int, thresholds: Thresholds) -> Culprit:
         reason=(
             damage.link_reason(found, row, where)
             if damaged
-            else f"reaches {format_rate(table.judged[row])}{where}, {share:.0%} of"
+            else f"reaches {format_rate(table.judged[row])}{where}, {format_share(share)} of"
             f" {_yardstick(found, link)}, with the fabric quiet; no component explains it"
         ),
         next=(
@@ -132,7 +132,7 @@ def _is_damaged(found: Findings, links: Mask) -> bool:
 def _slowness(found: Findings, links: Mask) -> str:
     share = _median(found.judged.sticks.share, links)
     rate = format_rate(float(np.median(found.judged.table.judged[links])))
-    return f"{share:.0%} of {_yardstick(found, links)} ({rate})"
+    return f"{format_share(share)} of {_yardstick(found, links)} ({rate})"
 
 
 def _where(found: Findings, case: Case) -> str:

@@ -6,7 +6,7 @@ from ncdiag.diagnose.cases import Charges
 from ncdiag.diagnose.investigate import Findings, pair_count
 from ncdiag.diagnose.thresholds import MAX_LISTED_LINK_CULPRITS, Thresholds
 from ncdiag.model.evidence import SweepEvidence
-from ncdiag.model.units import format_rate
+from ncdiag.model.units import format_rate, format_share
 
 # Damaged pairs without a host to blame, from which on something is behind all of them.
 _SPREAD = 3
@@ -27,7 +27,7 @@ def notes(
         (_is_blind(found).any(), _yardstick(found)),
         (
             typical < thresholds.reached and not found.fleet.any(),
-            f"the fleet as a whole reaches {typical:.0%} of its expectation",
+            f"the fleet as a whole reaches {format_share(typical)} of its expectation",
         ),
         (
             damaged >= _SPREAD,

@@ -23,7 +23,7 @@ from ncdiag.model.imported import ForeignResults, PairFigure
 from ncdiag.model.measurement import Measurement, Purpose
 from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
-from ncdiag.model.units import format_count, format_rate
+from ncdiag.model.units import format_count, format_rate, format_share
 from ncdiag.model.verdict import Culprit
 
 LAUNCHER = "import"
@@ -340,6 +340,6 @@ def _suspicion(one: Culprit) -> str:
     how = f"; measure it alone: {again[0]}" if again else ""
     links = format_count(one.explains, "slow link")
     return (
-        f"suspect, not proven: {name} at {one.efficiency:.0%} ({links}, {one.contradicts} fast "
-        f"ones against it){how}"
+        f"suspect, not proven: {name} at {format_share(one.efficiency)} ({links}, "
+        f"{one.contradicts} fast ones against it){how}"
     )

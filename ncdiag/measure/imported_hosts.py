@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from statistics import median
 
 from ncdiag.model.bench import BenchCurve, BenchFinding, BenchFindingKind, BenchSeverity
+from ncdiag.model.units import format_share
 
 # Hosts measured alike, one at a time, that are enough for a median to be a yardstick.
 _FEW_ALIKE = 3
@@ -48,7 +49,7 @@ def _level(curve: BenchCurve, sizes: Collection[int]) -> float | None:
 
 
 def _finding(host: str, level: float, usual: float, count: int) -> BenchFinding:
-    share = f"{level / usual:.0%}".replace("%", " %")
+    share = format_share(level / usual)
     reached = f"{host} by itself reaches {level:.4g} GB/s, {share} of {usual:.4g} GB/s"
     if count < _FEW_ALIKE:
         return BenchFinding(

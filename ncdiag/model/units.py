@@ -10,6 +10,9 @@ MAX_RATE_GBIT_PER_S = 1e6
 MAX_DURATION_S = 366 * 86400.0
 MAX_SIZE_BYTES = 2**60
 
+# Two digits that count: 9.95 % is 10 %.
+_WHOLE_FROM = 0.0995
+
 _SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 # Powers of 1024, as in nccl-tests (src/common.cu, parsesize).
 _BYTES = {
@@ -95,6 +98,12 @@ def format_duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def format_share(share: float) -> str:
+    """``98 %`` or ``9.9 %`` of a share such as 0.98: whole only where that says enough."""
+    decimals = 1 if 0 < share < _WHOLE_FROM else 0
+    return f"{share * 100:.{decimals}f} %"
 
 
 def format_count(number: int, thing: str) -> str:

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from ncdiag.model.nodes import fold
-from ncdiag.model.units import format_count, format_duration, format_rate
+from ncdiag.model.units import format_count, format_duration, format_rate, format_share
 from ncdiag.model.verdict import (
     Contention,
     Culprit,
@@ -148,4 +148,4 @@ def percent(share: float | None) -> str:
     """``98 %``, or ``-`` where there is no figure; whole only where that says enough."""
     if share is None:
         return "-"
-    return f"{share:.1%}".replace("%", " %") if share < 0.1 else f"{share:.0%}".replace("%", " %")
+    return format_share(share)

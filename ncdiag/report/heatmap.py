@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ncdiag.model.units import format_share
 from ncdiag.model.verdict import Culprit, CulpritKind, LinkStatus, LinkVerdict, SweepReport
 from ncdiag.report import describe
 from ncdiag.report.palette import LIGHT
@@ -117,7 +118,7 @@ def _write_numbers(axes: Axes, shares: Shares) -> None:
             axes.text(
                 column,
                 row,
-                f"{share:.0%}",
+                format_share(share),
                 ha="center",
                 va="center",
                 fontsize=9,
@@ -147,7 +148,7 @@ def _explain(figure: Figure, axes: Axes, report: SweepReport) -> None:
         cax=figure.add_axes((place.x1 + 0.02, place.y0, 0.02, place.height)),
     )
     bar.set_label("share of what the link should reach")
-    bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    bar.ax.yaxis.set_major_formatter(lambda value, _: format_share(value))
     axes.legend(
         handles=[
             Patch(facecolor=LIGHT.error, label="failed"),

@@ -186,7 +186,7 @@ def test_damaged_with_one_partner_and_slow_with_another_isolates_the_host() -> N
     culprit = _only(found)
     assert (culprit.name, culprit.explains) == ("h3", 2)
     assert "1 partner (h1)" in culprit.reason
-    assert "30% of the expected rate" in culprit.reason
+    assert "30 % of the expected rate" in culprit.reason
 
 
 def test_what_a_slow_host_damages_is_its_own() -> None:

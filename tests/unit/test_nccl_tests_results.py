@@ -91,7 +91,7 @@ def test_the_idle_share_is_that_of_the_busier_host() -> None:
 @pytest.mark.parametrize("side", ["tx_bytes", "rx_bytes"])
 def test_the_counters_must_account_for_the_bytes_both_ways(side: str) -> None:
     found = error(said(second={**FINE, side: BYTES // 10}))
-    assert found == "did not cross mlx5_0 of b: its counters show 10% of the payload"
+    assert found == "did not cross mlx5_0 of b: its counters show 10 % of the payload"
     without = {key: value for key, value in FINE.items() if key != side}
     assert error(said(without)) == "a: the counters of mlx5_0 cannot be read"
 

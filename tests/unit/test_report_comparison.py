@@ -170,7 +170,7 @@ def test_a_fleet_that_became_slower_as_a_whole_is_noted() -> None:
     slower = [link(one, two, 92.0) for one in HOSTS for two in HOSTS if one != two]
     found = compare(sweep(), sweep(*slower))
     assert found.change is Change.SAME
-    assert found.notes == ("the fleet as a whole reaches 92% of what it reached before",)
+    assert found.notes == ("the fleet as a whole reaches 92 % of what it reached before",)
 
 
 def host(name: str, status: HostStatus) -> HostVerdict:
@@ -241,7 +241,7 @@ def test_the_text_fits_a_terminal_and_shows_no_control_characters() -> None:
     nasty = sweep(link("a", "b\x1b[2J", 50.0), culprits=(culprit(CulpritKind.HOST, "x\x1b"),))
     shown = text(compare(sweep(link("a", "b\x1b[2J")), nasty))
     assert "\x1b" not in shown
-    assert "50%" in shown
+    assert "50 %" in shown
 
 
 def test_the_command_compares_two_directories(

@@ -242,8 +242,8 @@ def test_no_other_failure_is_damage(blame: Blame) -> None:
 @pytest.mark.parametrize(
     ("half", "error"),
     [
-        ({"tx_bytes": 970_000}, "did not cross eth0 of a: its counters show 97% of the payload"),
-        ({"tx_bytes": 0}, "did not cross eth0 of a: its counters show 0% of the payload"),
+        ({"tx_bytes": 970_000}, "did not cross eth0 of a: its counters show 97 % of the payload"),
+        ({"tx_bytes": 0}, "did not cross eth0 of a: its counters show 0 % of the payload"),
         ({"tx_bytes": None}, "a: the counters of eth0 cannot be read"),
     ],
 )
@@ -261,7 +261,7 @@ def test_payload_that_did_not_arrive_through_the_nic_is_an_error() -> None:
     altered = msgspec.structs.replace(GOOD, rx_bytes=900_000)
     there, back = measured(FakeFleet(("a", "b"), halves={"a": altered}))
     assert there.error is None
-    assert back.error == "did not cross eth0 of a: its counters show 90% of the payload"
+    assert back.error == "did not cross eth0 of a: its counters show 90 % of the payload"
 
 
 def test_too_few_windows_are_too_little_data() -> None:

@@ -8,6 +8,7 @@ from ncdiag.model.errors import UsageError
 from ncdiag.model.units import (
     format_duration,
     format_rate,
+    format_share,
     parse_duration_s,
     parse_rate_gbit_per_s,
     parse_size_bytes,
@@ -129,3 +130,11 @@ def test_what_no_link_and_no_sweep_can_be_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match="can be"):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [(0.98, "98 %"), (1.0, "100 %"), (0.0991, "9.9 %"), (0.0996, "10 %"), (0.0, "0 %")],
+)
+def test_shares_are_whole_where_that_says_enough(share: float, shown: str) -> None:
+    assert format_share(share) == shown

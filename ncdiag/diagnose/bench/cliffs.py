@@ -11,7 +11,7 @@ from ncdiag.diagnose.bench.thresholds import (
     NOISE_SHARE,
 )
 from ncdiag.model.bench import BenchFinding, BenchFindingKind, BenchPoint, BenchSeverity
-from ncdiag.model.units import format_bytes
+from ncdiag.model.units import format_bytes, format_share
 
 
 def find_cliffs(curve: Sequence[BenchPoint], found: Mapping[int, Looks]) -> list[BenchFinding]:
@@ -46,8 +46,8 @@ def _cliff(
     size = format_bytes(point.size_bytes)
     text = (
         f"at {size} the bus bandwidth falls to {rate:.4g} GB/s, "
-        f"{rate / beside:.0%} of its neighbours' {beside:.4g} GB/s"
-    ).replace("%", " %")
+        f"{format_share(rate / beside)} of its neighbours' {beside:.4g} GB/s"
+    )
     if not agree:
         text += "; not every measurement agrees"
     return BenchFinding(
@@ -77,7 +77,7 @@ def find_drop(curve: Sequence[BenchPoint]) -> BenchFinding | None:
 
 
 def _drop(point: BenchPoint, share: float, *, last: bool) -> BenchFinding:
-    size, percent = format_bytes(point.size_bytes), f"{share:.0%}".replace("%", " %")
+    size, percent = format_bytes(point.size_bytes), format_share(share)
     return BenchFinding(
         kind=BenchFindingKind.CLIFF,
         severity=BenchSeverity.NOTE,
@@ -109,7 +109,7 @@ def find_noise(curve: Sequence[BenchPoint]) -> BenchFinding | None:
     if not noisy:
         return None
     spread, worst, low, high = max(noisy, key=lambda one: one[0])
-    share = f"{spread:.0%}".replace("%", " %")
+    share = format_share(spread)
     others = f", and {len(noisy) - 1} more sizes do" if len(noisy) > 1 else ""
     return BenchFinding(
         kind=BenchFindingKind.NOISE,

@@ -25,7 +25,7 @@ from ncdiag.model.bench import (
     BenchRun,
     BenchSeverity,
 )
-from ncdiag.model.units import format_bytes, format_count
+from ncdiag.model.units import format_bytes, format_count, format_share
 from ncdiag.model.verdict import Verdict
 
 _NO_EXPECTATION = (
@@ -317,7 +317,7 @@ def _judges(expected: CollectiveExpectation, plateau: Plateau | None) -> bool:
 def _below(
     kind: BenchFindingKind, hosts: int, plateau: Plateau, should: float, what: str, *, fault: bool
 ) -> BenchFinding:
-    share = f"{plateau.busbw_gb_per_s / should:.0%}".replace("%", " %")
+    share = format_share(plateau.busbw_gb_per_s / should)
     text = (
         f"{format_count(hosts, 'host')} {'reach' if hosts > 1 else 'reaches'} "
         f"{plateau.busbw_gb_per_s:.4g} GB/s from {format_bytes(plateau.from_bytes)} on, "

@@ -9,7 +9,7 @@ from ncdiag.diagnose.bench.thresholds import (
 )
 from ncdiag.expect.traffic import Collective
 from ncdiag.model.bench import BenchCurve, BenchFinding, BenchFindingKind, BenchSeverity
-from ncdiag.model.units import format_count
+from ncdiag.model.units import format_count, format_share
 
 
 def find_break(curves: Sequence[BenchCurve], collective: Collective) -> BenchFinding | None:
@@ -85,4 +85,4 @@ def _finding(best: BenchCurve, broken: BenchCurve, excuse: str) -> BenchFinding:
 def _share(curve: BenchCurve) -> str:
     if curve.efficiency is None:
         return ""
-    return f" ({curve.efficiency:.0%} of expected)".replace("%", " %")
+    return f" ({format_share(curve.efficiency)} of expected)"

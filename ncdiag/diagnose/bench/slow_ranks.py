@@ -13,6 +13,7 @@ from ncdiag.diagnose.bench.thresholds import (
 from ncdiag.expect.traffic import Collective
 from ncdiag.model.bench import BenchFinding, BenchFindingKind, BenchRun, BenchSeverity
 from ncdiag.model.benchmark import IterationTimes
+from ncdiag.model.units import format_share
 
 # In the others a root does less, or ends earlier, than the rest by design.
 SYMMETRIC = frozenset(
@@ -91,7 +92,7 @@ def _finding(run: BenchRun, process: int, ratio: float, processes: int) -> Bench
     host = run.hosts[place] if place < len(run.hosts) else None
     own = run.hosts.index(host) * per_host if host is not None else 0
     gpu = f", its GPU {process - own}" if per_host > 1 and host is not None else ""
-    more = f"{ratio - 1:.0%}".replace("%", " %")
+    more = format_share(ratio - 1)
     return BenchFinding(
         kind=BenchFindingKind.SLOW_RANK,
         severity=BenchSeverity.FAULT,

@@ -17,6 +17,7 @@ from ncdiag.model.benchmark import Benchmark, TableRow
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Suspect, SuspectKind
 from ncdiag.model.log import TABLE_FORM
+from ncdiag.model.units import format_share
 
 
 def results(case: Case) -> list[Draft]:
@@ -183,5 +184,7 @@ def _slow_node(
     draft.suspects.append(Suspect(kind=SuspectKind.HOST, name=host))
     draft.notes.append(f"{host} is slow in each of its {len(own)} pairs, its partners are not.")
     if len(own) >= REPORTING_HOSTS:
-        draft.isolate[host] = f"{C.SLOW_NODE}: {ratio:.0%} of the others, with every partner"
+        draft.isolate[host] = (
+            f"{C.SLOW_NODE}: {format_share(ratio)} of the others, with every partner"
+        )
     return draft

@@ -7,6 +7,7 @@ from ncdiag.measure.engines.halves import CROSSED_SHARE, Blame, Failure, Half
 from ncdiag.measure.engines.windows import MIN_WINDOWS
 from ncdiag.model.measurement import Measurement
 from ncdiag.model.text import visible
+from ncdiag.model.units import format_share
 
 
 def merge(order: PairOrder, first: Half, second: Half, engine: str) -> tuple[Measurement, ...]:
@@ -89,7 +90,8 @@ def _not_crossed(end: Endpoint, moved_bytes: int | None, payload_bytes: int) -> 
         return None
     share = moved_bytes / payload_bytes
     return (
-        f"did not cross {end.nic.name} of {end.host}: its counters show {share:.0%} of the payload"
+        f"did not cross {end.nic.name} of {end.host}: its counters show "
+        f"{format_share(share)} of the payload"
     )
 
 

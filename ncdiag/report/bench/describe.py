@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ncdiag.model.bench import BenchCurve, BenchFindingKind, BenchPoint, BenchReport, BenchSeverity
 from ncdiag.model.nodes import fold
-from ncdiag.model.units import format_bytes, format_count, format_duration
+from ncdiag.model.units import format_bytes, format_count, format_duration, format_share
 from ncdiag.model.verdict import Verdict
 
 _KINDS = {
@@ -153,7 +153,7 @@ def rate(gb_per_s: float | None) -> str:
 
 def percent(share: float | None) -> str:
     """``98 %``, or ``-`` where there is no figure."""
-    return "-" if share is None else f"{share:.0%}".replace("%", " %")
+    return "-" if share is None else format_share(share)
 
 
 def share(point: BenchPoint) -> float | None:

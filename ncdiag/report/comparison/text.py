@@ -8,7 +8,7 @@ from rich.text import Text
 from ncdiag.diagnose.comparison import Change, Comparison, LinkChange, Run
 from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
-from ncdiag.model.units import format_count, format_rate
+from ncdiag.model.units import format_count, format_rate, format_share
 
 _LINKS = 20
 _LABEL = 11
@@ -111,7 +111,7 @@ def _verdict(comparison: Comparison) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.0%}"
+    return "-" if share is None else format_share(share)
 
 
 def _say(console: Console, what: str, text: str) -> None:

@@ -18,7 +18,7 @@ from ncdiag.measure.nccl_tests_rank import MARK
 from ncdiag.model.benchmark import Benchmark, IterationTimes, TableRow
 from ncdiag.model.measurement import Measurement
 from ncdiag.model.text import visible
-from ncdiag.model.units import format_count
+from ncdiag.model.units import format_count, format_share
 from ncdiag.read.nccl_tests import read_report
 
 # Launchers may put a rank or a host's name in front of each line.
@@ -218,7 +218,7 @@ def _not_crossed(end: Endpoint, report: RankReport | None, wanted: int) -> Itera
     if moved < wanted * CROSSED_SHARE:
         yield (
             f"did not cross {end.nic.name} of {end.host}: "
-            f"its counters show {moved / wanted:.0%} of the payload"
+            f"its counters show {format_share(moved / wanted)} of the payload"
         )
 
 

@@ -9,6 +9,7 @@ from ncdiag.measure.engines.base import Endpoint, PairOrder
 from ncdiag.measure.engines.perftest.messages import Figures, Side
 from ncdiag.model.measurement import Measurement
 from ncdiag.model.text import visible
+from ncdiag.model.units import format_share
 from ncdiag.read.perftest import read_runs
 from ncdiag.read.perftest.records import Run
 from ncdiag.read.perftest.records import Side as RowSide
@@ -125,5 +126,6 @@ def _not_crossed(end: Endpoint, moved_bytes: int | None, found: Figures) -> str 
         return None
     share = moved_bytes / found.payload_bytes
     return (
-        f"did not cross {end.nic.name} of {end.host}: its counters show {share:.0%} of the payload"
+        f"did not cross {end.nic.name} of {end.host}: its counters show "
+        f"{format_share(share)} of the payload"
     )
