@@ -41,7 +41,13 @@ def only_the_cpu_kept_it(directory: Path) -> bool:
     if not file.exists():
         return False  # it failed, which its test will say
     report: Any = json.loads(file.read_text())
-    open_ = [link for link in report["links"] if link["status"] == "inconclusive"]
+    # What is slow of a host that is named tells nothing new.
+    named = set(report["isolate"])
+    open_ = [
+        link
+        for link in report["links"]
+        if link["status"] == "inconclusive" and named.isdisjoint((link["source"], link["target"]))
+    ]
     undecided = {report["verdict"], *(host["status"] for host in report["hosts"])}
     return (
         len(open_) > 0
