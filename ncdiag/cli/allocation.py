@@ -22,11 +22,12 @@ from rich.console import Console
 
 from ncdiag.cli import interrupts
 from ncdiag.cluster.die_with_parent import die_with_parent
-from ncdiag.cluster.launchers.base import LauncherOptions, SlurmOptions
-from ncdiag.cluster.launchers.slurm import OWN_ALLOCATION, SlurmLauncher, site_arguments, unusable
+from ncdiag.cluster.launcher import LauncherOptions, SlurmOptions
+from ncdiag.cluster.launchers.slurm import OWN_ALLOCATION, SlurmLauncher, unusable
 from ncdiag.cluster.processes import ask
 from ncdiag.cluster.slurm_job import made_with_no_kill
 from ncdiag.cluster.slurm_nodes import JOB_VARIABLE, node_states
+from ncdiag.cluster.slurm_step import site_arguments
 from ncdiag.model.errors import ExitCode, UndecidedError, UsageError
 from ncdiag.model.host import Host
 from ncdiag.model.nodes import fold

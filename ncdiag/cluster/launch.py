@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+_SAY: Final = ("sh", "-c", 'printf "%s\\n" "$1" >&2; exit 1', "sh")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,3 +22,8 @@ class Launch:
     stdin: bytes = b""
     environment: Mapping[str, str] = field(default_factory=dict)
     label: str | None = None
+
+
+def telling(host: str, reason: str) -> Launch:
+    """A command that ends as one would on ``host``, which cannot be asked, and says why."""
+    return Launch(argv=(*_SAY, reason), hosts=(host,))

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from ncdiag.cluster.launchers.base import KubernetesOptions
+from ncdiag.cluster.launcher import KubernetesOptions
 from ncdiag.cluster.names import check_target
 from ncdiag.cluster.processes import Ended, ask
 from ncdiag.model.errors import UndecidedError, UsageError
@@ -40,6 +40,9 @@ _SILENT: Final = (
     "(ServiceUnavailable)",
     "(InternalError)",
     "(TooManyRequests)",
+)
+NOT_INSTALLED: Final = (
+    "kubectl is not installed (https://kubernetes.io/docs/tasks/tools has it for every system)"
 )
 # Some 10 KiB a pod.
 _MAX_ANSWER_BYTES = 512 << 20
@@ -169,11 +172,6 @@ def _how(done: Ended) -> str:
     if done.code is None:
         return visible(done.error or "it cannot be started")
     return f"killed by signal {-done.code}" if done.code < 0 else f"exit code {done.code}"
-
-
-NOT_INSTALLED: Final = (
-    "kubectl is not installed (https://kubernetes.io/docs/tasks/tools has it for every system)"
-)
 
 
 def _trouble(item: "_Item") -> str | None:

@@ -9,9 +9,8 @@ import os
 import re
 from pathlib import Path
 
-from ncdiag.cluster.processes import ask
+from ncdiag.cluster.slurm_nodes import scontrol
 
-_ANSWER_S = 30.0
 _MAX_ANCESTORS = 64
 # -k, also among other short options that take no value; its value "off" is Slurm's own.
 _NO_KILL = re.compile(r"(?:-[HIKQsv]*k|--no-kill)")
@@ -27,9 +26,9 @@ def made_with_no_kill(job: str) -> bool | None:
         return True
     if words := _salloc_above_us():
         return asks_for_no_kill(words)
-    if line := _SUBMIT_LINE.search(_scontrol("-o", "show", "job", job)):
+    if line := _SUBMIT_LINE.search(scontrol("-o", "show", "job", job)):
         return asks_for_no_kill(line["line"].split()[1:]) or None
-    script = _scontrol("write", "batch_script", job, "-")
+    script = scontrol("write", "batch_script", job, "-")
     lines = [line.split()[1:] for line in script.splitlines() if line.startswith("#SBATCH")]
     return True if any(map(asks_for_no_kill, lines)) else None
 
@@ -53,7 +52,7 @@ def default_mpi() -> str | None:
     """How ranks find one another (PMI) where srun is not told; ``None`` if Slurm does not say."""
     if chosen := os.environ.get("SLURM_MPI_TYPE"):
         return chosen
-    found = _MPI_DEFAULT.search(_scontrol("show", "config"))
+    found = _MPI_DEFAULT.search(scontrol("show", "config"))
     return found[1] if found else None
 
 
@@ -72,8 +71,3 @@ def _salloc_above_us() -> list[str]:
             continue
         break
     return []
-
-
-def _scontrol(*arguments: str) -> str:
-    done = ask(("scontrol", *arguments), timeout_s=_ANSWER_S)
-    return "" if done.timed_out else done.stdout.decode(errors="replace")

@@ -82,7 +82,7 @@ def node_states(names: Iterable[str]) -> dict[str, NodeState]:
     found: dict[str, NodeState] = {}
     for start in range(0, len(names), _NAMES_AT_A_TIME):
         part = ",".join(names[start : start + _NAMES_AT_A_TIME])
-        found |= parse_nodes(_scontrol("show", "node", part))
+        found |= parse_nodes(scontrol("-o", "show", "node", part))
     return {name: found[name] for name in names if name in found}
 
 
@@ -99,7 +99,10 @@ def allocated_nodes(environment: Mapping[str, str] = os.environ) -> frozenset[st
         raise UsageError(f"{_NODES_VARIABLE}: {error}") from None
 
 
-def _scontrol(*arguments: str) -> str:
-    # It ends with 1 where it does not know one of several nodes.
-    done = ask(("scontrol", "-o", *arguments), timeout_s=_ANSWER_S)
+def scontrol(*arguments: str) -> str:
+    """What it answers; nothing where it does not in time.
+
+    It ends with 1 where it does not know one of several nodes.
+    """
+    done = ask(("scontrol", *arguments), timeout_s=_ANSWER_S)
     return "" if done.timed_out else done.stdout.decode(errors="replace")

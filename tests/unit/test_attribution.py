@@ -1,7 +1,7 @@
 import pytest
 
+from ncdiag.cluster.launcher import Launch
 from ncdiag.cluster.launchers.attribution import attribute, lines_about
-from ncdiag.cluster.launchers.base import Launch
 from ncdiag.cluster.launchers.slurm import TASK_LABEL
 
 STEP = Launch(argv=("srun",), hosts=("h3", "h1", "h12"), label=TASK_LABEL)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from ncdiag.cluster.launcher import _SOURCE_FIRST
 from ncdiag.cluster.launchers import (
     LAUNCHERS,
     KubernetesOptions,
@@ -24,7 +25,6 @@ from ncdiag.cluster.launchers import (
     is_loopback,
     ssh_arguments,
 )
-from ncdiag.cluster.launchers.base import _SOURCE_FIRST
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 

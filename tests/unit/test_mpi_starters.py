@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ncdiag.cluster.launchers import LauncherOptions, choose
+from ncdiag.cluster.launchers import LAUNCHERS, LauncherOptions, choose
 from ncdiag.cluster.mpi import STARTERS, MpiProgram, choose_starter, programs
 from ncdiag.cluster.mpi.programs import HYDRA, OPEN_MPI, find
 from ncdiag.cluster.mpi.ways import REMOTE_SHELL, VARIABLE, describe
@@ -124,6 +124,18 @@ def test_without_any_all_reasons_are_told(install: Install) -> None:
     told = str(raised.value)
     assert "hydra: no mpiexec.hydra or mpiexec or mpirun on PATH or beside" in told
     assert "openmpi: no mpirun or mpiexec on PATH or beside" in told
+
+
+def test_beside_kubernetes_there_is_none_as_no_sshd_is_in_pods(install: Install) -> None:
+    install("bin/mpiexec", MPICH)
+    launcher = LAUNCHERS["kubernetes"](OPTIONS)
+    with pytest.raises(UsageError, match=r"--engine torch.*ncdiag manifests mpijob"):
+        choose_starter(launcher)
+
+
+def test_starters_need_no_launchers_which_need_them() -> None:
+    code = "import sys, ncdiag.cluster.mpi; sys.exit('ncdiag.cluster.launchers' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_launcher_of_mpi_has_its_own_starter_or_none(install: Install) -> None:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from ncdiag.cli.allocation import in_allocation
-from ncdiag.cluster.launchers.base import SlurmOptions
+from ncdiag.cluster.launcher import SlurmOptions
 from ncdiag.cluster.launchers.slurm import OWN_ALLOCATION
 from ncdiag.model.errors import UndecidedError, UsageError
 from ncdiag.model.host import Host

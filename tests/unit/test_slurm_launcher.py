@@ -11,6 +11,7 @@ from ncdiag.cluster.launchers import LauncherOptions, RemoteJob, SlurmOptions
 from ncdiag.cluster.launchers.slurm import OWN_ALLOCATION, SlurmLauncher
 from ncdiag.cluster.mpi import MpiProgram
 from ncdiag.cluster.mpi.slurm import SlurmStarter
+from ncdiag.cluster.slurm_step import inside_allocation
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 
@@ -93,7 +94,7 @@ def test_what_srun_would_take_for_the_program_is_refused(argument: str) -> None:
 def test_without_srun_neither_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setenv("SLURM_JOB_ID", "5")
-    assert not SlurmLauncher.inside()
+    assert not inside_allocation()
     for one in (SlurmLauncher(OPTIONS), SlurmStarter(OPTIONS)):
         assert "srun is not installed" in str(one.unavailable())
 

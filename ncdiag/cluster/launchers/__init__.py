@@ -4,8 +4,7 @@ import difflib
 import sys
 from collections.abc import Sequence
 
-from ncdiag.cluster.launchers.automatic import best_launcher
-from ncdiag.cluster.launchers.base import (
+from ncdiag.cluster.launcher import (
     KubernetesOptions,
     Launch,
     Launcher,
@@ -15,11 +14,14 @@ from ncdiag.cluster.launchers.base import (
     SlurmOptions,
     StartEnds,
 )
+from ncdiag.cluster.launchers.automatic import best_launcher
 from ncdiag.cluster.launchers.kubernetes import KubernetesLauncher
-from ncdiag.cluster.launchers.local import LocalLauncher, is_loopback
+from ncdiag.cluster.launchers.local import LocalLauncher
 from ncdiag.cluster.launchers.mpi import HydraLauncher, OpenMpiLauncher
 from ncdiag.cluster.launchers.slurm import SlurmLauncher
-from ncdiag.cluster.launchers.ssh import SshLauncher, ssh_arguments
+from ncdiag.cluster.launchers.ssh import SshLauncher
+from ncdiag.cluster.loopback import is_loopback
+from ncdiag.cluster.ssh import ssh_arguments
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 

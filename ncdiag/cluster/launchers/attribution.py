@@ -6,7 +6,7 @@ A line of a host carries the launch's label; a line of the launcher itself (srun
 import re
 from collections.abc import Iterable, Sequence
 
-from ncdiag.cluster.launchers.base import Launch
+from ncdiag.cluster.launch import Launch
 from ncdiag.cluster.names import expand
 from ncdiag.model.errors import UsageError
 

@@ -2,17 +2,15 @@
 
 import shutil
 from collections.abc import Sequence
-from typing import Final
 
-from ncdiag.cluster.launchers.base import Launch, LauncherOptions, RemoteJob, StartEnds
+from ncdiag.cluster.launch import telling
+from ncdiag.cluster.launcher import Launch, LauncherOptions, RemoteJob, StartEnds
 from ncdiag.cluster.pods import NOT_INSTALLED, Pod, find_pods, kubectl
 from ncdiag.model.host import Host
 from ncdiag.model.text import visible
 
 # Each is a connection through the API server, which the whole cluster shares.
 _STARTS_AT_A_TIME = 16
-# Tells what would have been said by a host that cannot be asked.
-_SAY: Final = ("sh", "-c", 'printf "%s\\n" "$1" >&2; exit 1', "sh")
 
 
 class KubernetesLauncher:
@@ -35,21 +33,15 @@ class KubernetesLauncher:
         Raises UsageError where kubectl refuses or no pod is found at all.
         """
         pods = find_pods(self.options.kubernetes)
-        return [
-            Launch(
-                argv=self._argv(host, pods.get(host.name), job),
-                hosts=(host.name,),
-                stdin=job.stdin,
-            )
-            for host in hosts
-        ]
+        return [self._launch(host, pods.get(host.name), job) for host in hosts]
 
-    def _argv(self, host: Host, pod: Pod | None, job: RemoteJob) -> tuple[str, ...]:
+    def _launch(self, host: Host, pod: Pod | None, job: RemoteJob) -> Launch:
         options = self.options.kubernetes
         if pod is None:
-            return (*_SAY, f"no pod of --selector {options.selector} is on that node")
+            return telling(host.name, f"no pod of --selector {options.selector} is on that node")
         if pod.trouble is not None:
-            return (*_SAY, visible(pod.trouble))
+            return telling(host.name, visible(pod.trouble))
         container = (f"--container={options.container}",) if options.container else ()
         command = job.command(self.options, "--host", host.name)
-        return kubectl("exec", options, "--stdin", *container, pod.name, "--", *command)
+        argv = kubectl("exec", options, "--stdin", *container, pod.name, "--", *command)
+        return Launch(argv=argv, hosts=(host.name,), stdin=job.stdin)

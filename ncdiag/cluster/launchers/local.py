@@ -1,26 +1,16 @@
 """Hosts that are loopback addresses of this machine: no root, no ssh; for trying things out."""
 
-import ipaddress
 import os
 from collections.abc import Sequence
 
-from ncdiag.cluster.launchers.base import Launch, LauncherOptions, RemoteJob, StartEnds
+from ncdiag.cluster.launcher import Launch, LauncherOptions, RemoteJob, StartEnds
+from ncdiag.cluster.loopback import is_loopback
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 
 # A start is bound by the CPU: about two seconds of it a host. More at once only wait for each other
 # until connections time out.
 _STARTS_PER_CORE = 3
-
-
-def is_loopback(host: Host) -> bool:
-    """Whether the host is this machine, reached by a loopback address."""
-    if host.address == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.address).is_loopback
-    except ValueError:
-        return False
 
 
 class LocalLauncher:

@@ -5,13 +5,10 @@ its standard input, which carries the job and tells that the driver lives, reach
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from ncdiag.cluster.launchers.base import Launch, LauncherOptions, RemoteJob, StartEnds
+from ncdiag.cluster.launcher import Launch, LauncherOptions, RemoteJob, StartEnds
+from ncdiag.cluster.mpi import STARTERS, MpiProgram
 from ncdiag.model.host import Host
-
-if TYPE_CHECKING:
-    from ncdiag.cluster.mpi import MpiStarter
 
 # Each is an mpiexec, an ssh and their messages, all at our own cost.
 _STARTS_AT_A_TIME = 32
@@ -29,13 +26,11 @@ class _MpiLauncher:
 
     def unavailable(self) -> str | None:
         """Its starter has to be installed."""
-        return self._starter().unavailable()
+        return STARTERS[self.name](self.options).unavailable()
 
     def launches(self, hosts: Sequence[Host], job: RemoteJob) -> list[Launch]:
         """One command a host; raises UsageError for hosts it cannot be told."""
-        from ncdiag.cluster.mpi import MpiProgram
-
-        starter = self._starter()
+        starter = STARTERS[self.name](self.options)
         return [
             starter.launch(
                 [host],
@@ -46,12 +41,6 @@ class _MpiLauncher:
             )
             for host in hosts
         ]
-
-    def _starter(self) -> "MpiStarter":
-        # Starters import launchers, of which this is one.
-        from ncdiag.cluster.mpi import STARTERS
-
-        return STARTERS[self.name](self.options)
 
 
 class HydraLauncher(_MpiLauncher):

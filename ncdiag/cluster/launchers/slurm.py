@@ -1,24 +1,23 @@
 """Slurm's srun: one step inside the allocation around us, whose tasks are all the hosts."""
 
 import os
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from ncdiag.cluster.launchers.base import Launch, LauncherOptions, RemoteJob, StartEnds
+from ncdiag.cluster import slurm_step
+from ncdiag.cluster.launch import telling
+from ncdiag.cluster.launcher import Launch, LauncherOptions, RemoteJob, StartEnds
 from ncdiag.cluster.slurm_nodes import JOB_VARIABLE, NodeState, allocated_nodes, node_states
+from ncdiag.cluster.slurm_step import site_arguments, step_arguments
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 from ncdiag.model.nodes import fold
 
 # Set by ncdiag for what runs in an allocation that ncdiag has asked for: a file to make there.
 OWN_ALLOCATION: Final = "NCDIAG_OWN_ALLOCATION"
-NOT_INSTALLED: Final = "srun is not installed (on Debian: apt-get install slurm-client)"
 # What slurmstepd puts before each line of a task; a task is a host, in the order of the hosts.
 TASK_LABEL: Final = r"^\s*(?P<index>\d+): "
 
-# The kernel takes 128 KiB an argument.
-_MAX_ARGUMENT_BYTES = 128_000
 _STEP: Final = (
     # Beside the job's other steps: a user mostly has a shell as a step of its own.
     "--overlap",
@@ -27,46 +26,8 @@ _STEP: Final = (
     "--kill-on-bad-exit=0",
     "--wait=0",
 )
-_EVERY_STEP: Final = (
-    # A mask of the step that we run in ourselves would be inherited, and hold us to one core.
-    "--cpu-bind=none",
-    # Not what sbatch --export=NONE has left for steps.
-    "--export=ALL",
-    "--job-name=ncdiag",
-)
 # A worker is no MPI program, its input goes to all, and each says which one it is.
 _FLEET: Final = ("--mpi=none", "--input=all", "--label")
-# Tells what would have been said by a host that cannot be asked.
-_SAY = ("sh", "-c", 'printf "%s\\n" "$1" >&2; exit 1', "sh")
-
-
-def step_arguments(hosts: Sequence[Host], ranks_per_host: int = 1) -> tuple[str, ...]:
-    """The arguments that place a step's tasks host by host, in the order of the hosts.
-
-    Slurm sorts nodes its own way unless it is told each task's. Raises UsageError for more than the
-    kernel takes.
-    """
-    nodes = ",".join(host.name for host in hosts for _ in range(ranks_per_host))
-    if len(nodes) > _MAX_ARGUMENT_BYTES:
-        raise UsageError(
-            f"{len(hosts)} hosts of {ranks_per_host} ranks each are more than one srun can be told "
-            "of; give fewer with --nodes"
-        )
-    return (
-        f"--nodes={len(hosts)}",
-        f"--ntasks={len(hosts) * ranks_per_host}",
-        f"--ntasks-per-node={ranks_per_host}",
-        "--distribution=arbitrary",
-        f"--nodelist={nodes}",
-        *_EVERY_STEP,
-    )
-
-
-def site_arguments(options: LauncherOptions) -> tuple[str, ...]:
-    """What the operator has srun told, after our own wishes: of two values it takes the latter."""
-    slurm = options.slurm
-    image = (f"--container-image={slurm.container_image}",) if slurm.container_image else ()
-    return (*image, *slurm.srun_arguments)
 
 
 class SlurmLauncher:
@@ -85,14 +46,9 @@ class SlurmLauncher:
                     "--srun-arg=-Aname)"
                 )
 
-    @classmethod
-    def inside(cls, environment: Mapping[str, str] = os.environ) -> bool:
-        """Whether we stand in an allocation that srun can use: what ``auto`` goes by."""
-        return bool(environment.get(JOB_VARIABLE)) and shutil.which("srun") is not None
-
     def unavailable(self) -> str | None:
         """Srun has to be installed; where no allocation is, one is asked for."""
-        return None if shutil.which("srun") else NOT_INSTALLED
+        return slurm_step.missing()
 
     def launches(self, hosts: Sequence[Host], job: RemoteJob) -> list[Launch]:
         """One step, and for each node that Slurm knows cannot take part, one that tells why.
@@ -101,7 +57,7 @@ class SlurmLauncher:
         """
         lost = unusable(hosts)
         able = [host for host in hosts if host.name not in lost]
-        launches = [Launch(argv=(*_SAY, lost[name]), hosts=(name,)) for name in lost]
+        launches = [telling(name, why) for name, why in lost.items()]
         if able:
             launches.append(
                 Launch(

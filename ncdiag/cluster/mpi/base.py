@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ncdiag.cluster.launchers.base import Launch, LauncherOptions
+from ncdiag.cluster.launcher import Launch, LauncherOptions
 from ncdiag.model.host import Host
 
 

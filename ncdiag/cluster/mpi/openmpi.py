@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ncdiag.cluster.die_with_parent import die_with_parent
-from ncdiag.cluster.launchers.base import Launch, LauncherOptions
-from ncdiag.cluster.launchers.local import is_loopback
+from ncdiag.cluster.launcher import Launch, LauncherOptions
+from ncdiag.cluster.loopback import is_loopback
 from ncdiag.cluster.mpi import ways
 from ncdiag.cluster.mpi.base import MpiProgram
 from ncdiag.cluster.mpi.names import host_list

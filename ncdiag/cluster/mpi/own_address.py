@@ -4,7 +4,7 @@ import ipaddress
 import socket
 from collections.abc import Sequence
 
-from ncdiag.cluster.launchers.local import is_loopback
+from ncdiag.cluster.loopback import is_loopback
 from ncdiag.model.host import Host
 
 # A connected UDP socket sends nothing; any port will do.

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ncdiag.cluster.launchers.base import LauncherOptions
-from ncdiag.cluster.launchers.ssh import SshLauncher
 from ncdiag.cluster.mpi.ways import VARIABLE, Way, Ways
+from ncdiag.cluster.ssh import client
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 
@@ -28,8 +27,7 @@ def command(arguments: Sequence[str], ways: Ways) -> tuple[str, ...]:
         if name in ways.hosts:
             way = ways.hosts[name] or Way()
             host = Host(name=name, address=way.address or name, user=way.user, port=way.port)
-            options = LauncherOptions(python=sys.executable, ssh_options=ways.options)
-            return (*SshLauncher(options).client(host), *arguments[place + 1 :])
+            return (*client(host, ways.options), *arguments[place + 1 :])
     raise UsageError(f"none of the hosts is in: {' '.join(arguments[:2])}")
 
 

@@ -2,15 +2,11 @@
 
 from collections.abc import Sequence
 
-from ncdiag.cluster.launchers.base import Launch, LauncherOptions
-from ncdiag.cluster.launchers.slurm import (
-    NOT_INSTALLED,
-    SlurmLauncher,
-    site_arguments,
-    step_arguments,
-)
+from ncdiag.cluster import slurm_step
+from ncdiag.cluster.launcher import Launch, LauncherOptions
 from ncdiag.cluster.mpi.base import MpiProgram
 from ncdiag.cluster.slurm_job import default_mpi
+from ncdiag.cluster.slurm_step import site_arguments, step_arguments
 from ncdiag.model.host import Host
 
 
@@ -28,9 +24,9 @@ class SlurmStarter:
 
         Where Slurm has to be asked first, that is done before anything is started.
         """
-        if SlurmLauncher(self.options).unavailable():
-            return NOT_INSTALLED
-        if SlurmLauncher.inside():
+        if reason := slurm_step.missing():
+            return reason
+        if slurm_step.inside_allocation():
             return self._without_pmi()
         return "not inside a Slurm allocation (salloc -N4 ncdiag ..., or --launcher slurm)"
 

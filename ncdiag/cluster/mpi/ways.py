@@ -1,13 +1,11 @@
 """How each host is reached by ssh, told in one variable to what stands in for ssh."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from ncdiag.cluster.launchers.base import LauncherOptions
-from ncdiag.cluster.launchers.ssh import SshLauncher
+from ncdiag.cluster import ssh
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 
@@ -36,8 +34,7 @@ class Ways(msgspec.Struct, frozen=True):
 
 def describe(hosts: Sequence[Host], ssh_options: Sequence[str]) -> Mapping[str, str]:
     """The variables to start mpiexec with; raises UsageError for options that ssh has not."""
-    options = LauncherOptions(python=sys.executable, ssh_options=tuple(ssh_options))
-    SshLauncher(options)
+    ssh.all_arguments(ssh_options)
     ways = Ways(tuple(ssh_options), {host.name: _way(host) for host in hosts})
     text = msgspec.json.encode(ways).decode()
     if len(text) > _MAX_CHARS:
@@ -50,7 +47,7 @@ def describe(hosts: Sequence[Host], ssh_options: Sequence[str]) -> Mapping[str, 
 
 def unavailable() -> str | None:
     """Why hosts cannot be reached by it; ``None`` if they can."""
-    return SshLauncher(LauncherOptions(python=sys.executable)).unavailable()
+    return ssh.missing()
 
 
 def _way(host: Host) -> Way | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ncdiag.cluster.launchers.base import Launch
+from ncdiag.cluster.launch import Launch
 from ncdiag.expect.traffic import Collective
 from ncdiag.measure.bench.sizes import Sizes
 from ncdiag.model.bench import BenchRun

@@ -6,8 +6,7 @@ from typing import Final
 
 import msgspec
 
-from ncdiag.cluster.launchers import Launcher, RemoteJob
-from ncdiag.cluster.launchers.base import Launch
+from ncdiag.cluster.launchers import Launch, Launcher, RemoteJob
 from ncdiag.cluster.mpi import MpiProgram, choose_starter
 from ncdiag.cluster.processes import Ended, run
 from ncdiag.health.self_report import MODULE as PROBED
@@ -178,7 +177,7 @@ class NcclTestsBench:
                 f"it printed more than {format_bytes(_MAX_TEXT_BYTES)} before its results, which "
                 "are not read then: switch NCCL_DEBUG off, or set NCCL_DEBUG_FILE"
             )
-        if apart := _whose_table(printed, benchmark, ranks):
+        if apart := _whose_table(printed, benchmark, ranks, error):
             error, benchmark, wrong = apart, None, False  # whatever it is, it is not this
         if error and not wrong and end and end.code == WRONG_DATA_CODE:
             wrong = error == why_ended(WRONG_DATA_CODE, [])
@@ -210,6 +209,9 @@ class NcclTestsBench:
         why = why_ended(end.code, lines)
         if why is None and not (benchmark is not None and benchmark.complete):
             why = "it printed no result"
+        if why is None and ended.code:  # the first rank ended well
+            said = _last_reason(ended.said, text.decode(errors="replace"))
+            why = f"a rank failed: {said or f'exit code {ended.code} of {self._starter.name}'}"
         return why
 
 
@@ -253,9 +255,12 @@ def _end(data: bytes) -> End | None:
 
 
 def _whose_table(
-    printed: Sequence[Benchmark], benchmark: Benchmark | None, ranks: int
+    printed: Sequence[Benchmark], benchmark: Benchmark | None, ranks: int, error: str | None
 ) -> str | None:
-    """Whether each rank ran a test of its own, as programs built without MPI do."""
+    """Why the results are not those of ``ranks`` ranks, if so; ``error`` is what else is wrong.
+
+    Programs built without MPI run a test of its own on each rank.
+    """
     told = len(benchmark.ranks) if benchmark else 0
     tables = sum(len(one.ranks) == 1 for one in printed)
     if ranks > 1 and (tables > 1 or told == 1):
@@ -264,7 +269,8 @@ def _whose_table(
             f"{BUILD_HINT}"
         )
     if told and told != ranks:
-        return f"it ran on {told} ranks, not on {ranks}"
+        why = f"it ran on {told} ranks, not on {ranks}"
+        return f"{error} ({why})" if error else why
     return None
 
 

@@ -14,7 +14,7 @@ from typing import IO, cast
 
 from ncdiag.cluster.die_with_parent import die_with_parent
 from ncdiag.cluster.fleet.settings import BEAT_S
-from ncdiag.cluster.launchers.base import Launch
+from ncdiag.cluster.launch import Launch
 from ncdiag.measure.engines.mpi.messages import (
     Beat,
     End,
