@@ -9,7 +9,7 @@ import yaml
 
 from ncdiag.cli import main
 from ncdiag.model.errors import UsageError
-from ncdiag.report.manifests import KINDS, Wishes, render
+from ncdiag.report.manifests import KINDS, Kind, Wishes, render
 
 FULL = Wishes(
     image="registry.example:5000/team/ncdiag:1.2@sha256:" + "a" * 64,
@@ -28,11 +28,11 @@ SMALL = Wishes(image="ncdiag", gpus_per_node=0)
 FOREIGN = {"mpijob", "volcano"}
 
 
-def documents(kind: str, wishes: Wishes) -> list[dict[str, Any]]:
+def documents(kind: Kind, wishes: Wishes) -> list[dict[str, Any]]:
     return list(yaml.safe_load_all(render(kind, wishes)))
 
 
-def templates(kind: str, wishes: Wishes) -> list[dict[str, Any]]:
+def templates(kind: Kind, wishes: Wishes) -> list[dict[str, Any]]:
     spec = documents(kind, wishes)[-1]["spec"]
     if kind == "mpijob":
         return [replica["template"] for replica in spec["mpiReplicaSpecs"].values()]
@@ -41,7 +41,7 @@ def templates(kind: str, wishes: Wishes) -> list[dict[str, Any]]:
     return [spec["template"]]
 
 
-def measured(kind: str, wishes: Wishes) -> dict[str, Any]:
+def measured(kind: Kind, wishes: Wishes) -> dict[str, Any]:
     [found] = [
         template["spec"]
         for template in templates(kind, wishes)
@@ -52,7 +52,7 @@ def measured(kind: str, wishes: Wishes) -> dict[str, Any]:
 
 @pytest.mark.parametrize("wishes", [FULL, SMALL], ids=["full", "small"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_kubernetes_own_schemas_take_what_is_printed(kind: str, wishes: Wishes) -> None:
+def test_kubernetes_own_schemas_take_what_is_printed(kind: Kind, wishes: Wishes) -> None:
     validate = pytest.importorskip(
         "kubernetes_validate", reason="kubernetes-validate is not installed"
     ).validate
@@ -69,14 +69,14 @@ def test_those_schemas_can_refuse() -> None:
     package = pytest.importorskip(
         "kubernetes_validate", reason="kubernetes-validate is not installed"
     )
-    [document] = documents("daemonset", SMALL)
+    [document] = documents(Kind.DAEMONSET, SMALL)
     document["spec"]["template"]["spec"]["containrs"] = []
     with pytest.raises(package.ValidationError):
         package.validate(document, "1.33", strict=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_pod_has_what_nccl_needs_and_a_node_to_itself(kind: str) -> None:
+def test_a_pod_has_what_nccl_needs_and_a_node_to_itself(kind: Kind) -> None:
     pod = measured(kind, FULL)
     [container] = pod["containers"]
     limits = {
@@ -99,7 +99,7 @@ def test_a_pod_has_what_nccl_needs_and_a_node_to_itself(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_number_of_nodes_and_the_names_are_everywhere_the_same(kind: str) -> None:
+def test_the_number_of_nodes_and_the_names_are_everywhere_the_same(kind: Kind) -> None:
     spec = documents(kind, FULL)[-1]["spec"]
     counted = {
         "job": lambda: (spec["completions"], spec["parallelism"]),
@@ -115,8 +115,8 @@ def test_the_number_of_nodes_and_the_names_are_everywhere_the_same(kind: str) ->
         )
 
 
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"daemonset"}))
-def test_the_sweep_that_a_manifest_starts_is_one_that_ncdiag_understands(kind: str) -> None:
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {Kind.DAEMONSET}))
+def test_the_sweep_that_a_manifest_starts_is_one_that_ncdiag_understands(kind: Kind) -> None:
     [driver, *_] = templates(kind, FULL)
     command = driver["spec"]["containers"][0]["command"]
     words = command[command.index("sweep") :]
@@ -134,7 +134,7 @@ sed -n "$(wc -l <asked)p;\\$p" answers | head -n 1
 
 def first_pod(folder: Path, answers: str, code: int, *, wait_s: int) -> tuple[int, str, str]:
     """How the first pod of a job of two ends, what it says, and what it was started as."""
-    [container] = measured("job", SMALL)["containers"]
+    [container] = measured(Kind.JOB, SMALL)["containers"]
     sh, option, script, name, selector, nodes, seconds, *sweep = container["command"]
     assert (sh, option, name, nodes, seconds) == ("sh", "-c", "sh", "2", "600")
     assert selector == "app=ncdiag,ncdiag-role=worker"
@@ -179,12 +179,12 @@ def test_a_pod_that_never_gets_ready_costs_itself_alone(
 
 
 def test_the_wait_leaves_most_of_the_deadline_to_the_sweep() -> None:
-    [container] = measured("job", FULL)["containers"]
+    [container] = measured(Kind.JOB, FULL)["containers"]
     assert container["command"][6] == "30"
 
 
-@pytest.mark.parametrize("kind", ["mpijob", "volcano"])
-def test_in_the_nodes_own_network_sshd_leaves_the_nodes_port_alone(kind: str) -> None:
+@pytest.mark.parametrize("kind", [Kind.MPIJOB, Kind.VOLCANO])
+def test_in_the_nodes_own_network_sshd_leaves_the_nodes_port_alone(kind: Kind) -> None:
     def both(wishes: Wishes) -> tuple[list[str], dict[str, Any], list[str]]:
         [driver, *_] = templates(kind, wishes)
         [worker] = measured(kind, wishes)["containers"]
@@ -201,7 +201,8 @@ def test_in_the_nodes_own_network_sshd_leaves_the_nodes_port_alone(kind: str) ->
 
 
 def test_what_goes_to_the_sweep_arrives_as_it_was_typed(capfd: pytest.CaptureFixture[str]) -> None:
-    hard = ["--x=$(id); 'a' \"b\"", "- y: &z *z", "#no", "$$HOME", "{{x}}"]
+    values = ["$(id); 'a' \"b\"", "- y: &z *z", "#no", "$$HOME", "{{x}}"]
+    hard = [word for value in values for word in ("--ssh-option", value)]
     assert main.run(["manifests", "mpijob", "--image", "ncdiag", "--", *hard]) == 0
     [document] = yaml.safe_load_all(capfd.readouterr().out)
     launcher = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
@@ -243,6 +244,18 @@ def test_what_kubernetes_would_refuse_is_refused_here(
     assert complaint in str(raised.value)
 
 
+@pytest.mark.parametrize("words", [("--engine", "nccl-tests"), ("--engine=mpi",)])
+def test_a_job_is_not_told_to_measure_by_mpi_which_cannot_reach_its_pods(
+    words: tuple[str, ...],
+) -> None:
+    wishes = Wishes(image="a", sweep_arguments=("--quick", *words))
+    with pytest.raises(UsageError, match="take mpijob, or --engine torch"):
+        render(Kind.JOB, wishes)
+    assert render(Kind.MPIJOB, wishes)
+    by_torch = Wishes(image="a", sweep_arguments=(*words, "--engine", "torch"))
+    assert render(Kind.JOB, by_torch)
+
+
 @pytest.mark.parametrize("image", ["a", "nvcr.io/nvidia/pytorch:25.01-py3", "localhost:5000/a_b/c"])
 def test_images_are_named_as_one_is_used_to(image: str) -> None:
     assert Wishes(image=image).image == image
@@ -263,7 +276,7 @@ def test_a_long_name_of_an_image_that_is_wrong_is_refused_at_once(separator: str
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", ["1e3", "7", "0x1f", "0o17", "1_000", "y", "n", "on", "null"])
 def test_text_that_reads_like_a_number_or_a_truth_value_stands_in_quotes(
-    kind: str, text: str
+    kind: Kind, text: str
 ) -> None:
     """kubectl's YAML knows more of them than Python's, and Kubernetes refuses what it reads."""
     wishes = Wishes(image=text, name="ncdiag", namespace=None, node_selector=(f"a={text}",))

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ncdiag.model.errors import UsageError
 from ncdiag.report.manifests.pods import (
     CONTAINER,
     IDLE,
@@ -46,6 +47,8 @@ _NEW_HOST_KEYS: Final = (
     "--ssh-option=StrictHostKeyChecking=no",
     "--ssh-option=UserKnownHostsFile=/dev/null",
 )
+# They need MPI, which has no way into the pods of a job.
+_BY_MPI: Final = frozenset(("mpi", "nccl-tests"))
 _SSHD: Final = ("/usr/sbin/sshd", "-De")
 # In the node's own network its port 22 is taken by the node's sshd.
 _NODE_PORT: Final = 2222
@@ -61,7 +64,15 @@ def daemonset(wishes: Wishes) -> list[Manifest]:
 
 
 def job(wishes: Wishes) -> list[Manifest]:
-    """An indexed Job whose first pod measures all, by kubectl exec and the rights to do that."""
+    """An indexed Job whose first pod measures all, by kubectl exec and the rights to do that.
+
+    Raises :class:`UsageError` for a sweep that has to reach them another way.
+    """
+    if (engine := wishes.engine()) in _BY_MPI:
+        raise UsageError(
+            f"--engine {engine} starts MPI programs by ssh, which the pods of a job have not: "
+            "take mpijob, or --engine torch"
+        )
     selector = ",".join(f"{key}={value}" for key, value in labels(wishes, "worker").items())
     sweep = ("ncdiag", "sweep", "--launcher", "kubernetes", f"--selector={selector}")
     wait_s = min(_READY_S, wishes.deadline_s // _READY_SHARE)

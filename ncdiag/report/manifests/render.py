@@ -10,7 +10,7 @@ import yaml
 from ncdiag import __version__
 from ncdiag.report.manifests.objects import daemonset, job, mpijob, volcano
 from ncdiag.report.manifests.pods import Manifest
-from ncdiag.report.manifests.wishes import Wishes
+from ncdiag.report.manifests.wishes import Kind, Wishes
 
 # Words of a command are not broken over lines.
 _WIDTH = 1000
@@ -20,36 +20,36 @@ _MISTAKEN: Final = re.compile(r"[-+]?\.?\d.*|[yYnN]", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class _Form:
     """One kind of manifest; ``head`` says how it is used, a comment line each."""
 
     objects: Callable[[Wishes], list[Manifest]]
     head: tuple[str, ...]
 
 
-KINDS: Final[Mapping[str, Kind]] = {
-    "job": Kind(
+KINDS: Final[Mapping[Kind, _Form]] = {
+    Kind.JOB: _Form(
         job,
         (
             "Kubernetes 1.31 or later. The image needs ncdiag with its extra torch, and kubectl.",
             "Its first pod measures all: kubectl logs{namespace} job/{name}",
         ),
     ),
-    "mpijob": Kind(
+    Kind.MPIJOB: _Form(
         mpijob,
         (
             "Kubeflow's MPI operator 0.5 or later. The image needs ncdiag with its extra torch,",
             "Open MPI and sshd. Result: kubectl logs{namespace} -l ncdiag-role=driver,app={name}",
         ),
     ),
-    "volcano": Kind(
+    Kind.VOLCANO: _Form(
         volcano,
         (
             "Volcano 1.8 or later. The image needs ncdiag with its extra torch, and sshd.",
             "Result: kubectl logs{namespace} -l ncdiag-role=driver,app={name}",
         ),
     ),
-    "daemonset": Kind(
+    Kind.DAEMONSET: _Form(
         daemonset,
         (
             "Idle pods. The image needs ncdiag with its extra torch. Measure from outside:",
@@ -59,7 +59,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 
-def render(kind: str, wishes: Wishes) -> str:
+def render(kind: Kind, wishes: Wishes) -> str:
     """The manifest; one document for each object."""
     chosen = KINDS[kind]
     known = {

@@ -1,8 +1,10 @@
 """What the operator wants of a manifest, each value checked: none can be more than it says."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from ncdiag.model.errors import UsageError
@@ -27,6 +29,15 @@ _IMAGE: Final = re.compile(
     re.ASCII,
 )
 _QUANTITY: Final = re.compile(r"[1-9]\d{0,8}(?:Ki|Mi|Gi|Ti)")
+
+
+class Kind(StrEnum):
+    """What a manifest is of."""
+
+    JOB = "job"
+    MPIJOB = "mpijob"
+    VOLCANO = "volcano"
+    DAEMONSET = "daemonset"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +73,23 @@ class Wishes:
                 "lower-case letters, digits, - and .",
                 _MAX_SUBDOMAIN,
             )
-        _check("--image", self.image, _IMAGE, "a reference as registry/name:tag", _MAX_IMAGE)
+        wanted = "a reference in lower case, as registry/name:tag"
+        _check("--image", self.image, _IMAGE, wanted, _MAX_IMAGE)
         _check("--shm-size", self.shm_size, _QUANTITY, "a size as 512Mi or 16Gi", 12)
         self.rdma_limits()
         self.selected()
         for argument in self.sweep_arguments:
             if "\0" in argument or not argument.isprintable():
                 raise UsageError(f"not an argument of sweep: '{visible(argument)}'")
+
+    def engine(self) -> str | None:
+        """The engine that the sweep is told to measure by, the last one if told several times."""
+        told = None
+        for word, after in itertools.zip_longest(self.sweep_arguments, self.sweep_arguments[1:]):
+            option, equals, value = word.partition("=")
+            if option == "--engine":
+                told = value if equals else after
+        return told
 
     def rdma_limits(self) -> dict[str, str]:
         """Each RDMA resource with how many of it a pod takes."""
