@@ -341,6 +341,30 @@ def test_no_secret_gets_into_the_file(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Authorization: Bearer hunter2", "Authorization: [redacted]"),
+        ("proxy-authorization: Basic hunter2==", "proxy-authorization: [redacted]"),
+        ("it sent Bearer hunter2, then", "it sent Bearer [redacted], then"),
+        ('{"password": "hunter2", "n": 1}', '{"password": [redacted], "n": 1}'),
+        (r'"{\"apiKey\": \"hunter2\"}"', r'"{\"apiKey\": [redacted]'),
+        ("{'db': {'password': 'a hunter2'}}", "{'db': {'password': [redacted]}}"),
+        ('token="half of hunter2', "token=[redacted]"),
+        ("spring.datasource.password=hunter2", "spring.datasource.password=[redacted]"),
+        ("DB_PASS=hunter2 x", "DB_PASS=[redacted] x"),
+        ("a: HF_TOKEN=hunter2", "a: HF_TOKEN=[redacted]"),
+        ("--hf-token hunter2 --n 4", "--hf-token [redacted] --n 4"),
+        ("X-Api-Key: hunter2", "X-Api-Key: [redacted]"),
+        ("https://hunter2@host/x", "https://[redacted]@host/x"),
+        ("https://user:hunter2/ss@host/x", "https://[redacted]@host/x"),
+        ("https://user:p@hunter2@host", "https://[redacted]@host"),
+    ],
+)
+def test_secrets_in_a_text_are_left_out(text: str, left: str) -> None:
+    assert redacted_text(text) == left
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "ssh: connect to host h8 port 22: Connection refused",
@@ -348,6 +372,11 @@ def test_no_secret_gets_into_the_file(store: Store) -> None:
         "user@h1: Permission denied (publickey,password).",
         "NCCL_IB_PKEY=0x1",
         "2 keys of the token bucket",
+        "author: someone, authentication: denied",
+        "TOKENIZERS_PARALLELISM=false",
+        "TOKENIZERS_PARALLELISM false; --max-tokens 5",
+        "pass: 3 of 5",
+        "ssh://root@h1 is closed; see https://example.org/@someone",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:

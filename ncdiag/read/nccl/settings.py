@@ -2,24 +2,20 @@
 
 import re
 
+from ncdiag.model.secrets import REDACTED, names_a_secret
 from ncdiag.read.line import Line
 from ncdiag.read.nccl.notes import MAX_NAMES, ProcessNotes, Rule, add_once, put
-
-REDACTED = "[redacted]"
 
 _SET = re.compile(r"^([A-Z][A-Z0-9_]{2,63}) set (?:by environment )?to (.{0,1024})")
 _SETTING = re.compile(r"Setting ([A-Z][A-Z0-9_]{2,63}) environment variable to (.{0,1024})")
 _INVALID = re.compile(r"^Invalid value (.{0,1024}) for ([A-Z][A-Z0-9_]{2,63}), using default (\S+)")
 _UNUSED = re.compile(r"\bENV ([A-Z][A-Z0-9_]{2,63}) is unused\b")
-_SMELLS = re.compile(r"TOKEN|SECRET|KEY|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _NUMBER = re.compile(r"-?\d+\.\Z")
 
 
 def safe_value(name: str, value: str) -> str:
     """``value``, unless the variable's name smells of a secret; NCCL's own hold none."""
-    if _SMELLS.search(name) and not name.startswith("NCCL_"):
-        return REDACTED
-    return value
+    return REDACTED if names_a_secret(name) else value
 
 
 def _note_setting(notes: ProcessNotes, found: re.Match[str], line: Line) -> None:
