@@ -5,13 +5,22 @@ from typing import Annotated
 import typer
 
 from ncdiag.cli import console, options
-from ncdiag.cli.expect import Operation
+from ncdiag.cli.expect import choice_of
+from ncdiag.expect.traffic import Collective
 from ncdiag.model.errors import UsageError
 
 _MEASURING = "Measuring"
 _JUDGING = "What it is compared with"
 _TIMEOUT_S = 1800.0
 
+CollectiveArgument = Annotated[
+    Collective,
+    typer.Argument(
+        metavar="COLLECTIVE",
+        parser=choice_of(Collective),
+        help=f"What is run: {', '.join(Collective)}.",
+    ),
+]
 Engine = Annotated[
     str,
     typer.Option(
@@ -114,7 +123,8 @@ FaultyBelow = Annotated[
 
 
 def bench(
-    collective: Operation,
+    context: typer.Context,
+    collective: CollectiveArgument,
     *,
     nodes: options.Nodes = None,
     launcher: options.Launcher = "auto",
@@ -158,35 +168,20 @@ def bench(
     Finds a cliff at one size, figures that do not repeat, a slow rank, wrong data, and the number
     of hosts at which bandwidth breaks. With --machine or --topology it is compared with theory.
     """
+    asked = locals()
     # These bring a lot with them, which --help has no use for.
-    from ncdiag.cli import keeping, run_bench, show_bench
+    from ncdiag.cli import keeping, run_bench, show_bench, unused
     from ncdiag.cli.allocation import in_allocation
-    from ncdiag.cli.run_sweep import Way
-    from ncdiag.cluster.launchers.base import KubernetesOptions, SlurmOptions
+    from ncdiag.cli.way import way_of
     from ncdiag.measure.bench.base import BenchPlan
     from ncdiag.measure.bench.sizes import parse_sizes
     from ncdiag.measure.directory import prepare_directory
 
-    way = Way(
-        launcher=launcher,
-        ssh_options=tuple(ssh_option),
-        python=remote_python,
-        setup=remote_setup,
-        driver_address=driver_address,
-        slurm=SlurmOptions(
-            partition=partition,
-            account=account,
-            time_limit=time,
-            srun_arguments=tuple(srun_arg),
-            container_image=container_image,
-        ),
-        kubernetes=KubernetesOptions(
-            selector=selector, namespace=namespace, context=kube_context, container=container
-        ),
-    )
+    way = way_of(asked)
     messages = console.messages(quiet=quiet, no_color=no_color)
     if machine is not None and topology is not None:
         raise UsageError("give --machine or --topology, not both")
+    unused.refuse(context, launcher, engine)
     hosts = run_bench.choose_hosts(nodes, scaling, way)
     bench_ = run_bench.Bench(
         hosts=hosts,
@@ -210,11 +205,13 @@ def bench(
         store=store,
     )
     bench_.check()
+    chosen = way.launcher_for(hosts).name
+    unused.tell(context, chosen, engine, messages)
     if dry_run:
         show_bench.show_plan(bench_, console.results(no_color=no_color))
         return
-    keeping.check(store, record=record)
-    in_allocation(way.launcher_for(hosts).name, way.slurm, nodes, hosts, messages)
+    keeping.check_history(store, record=record)
+    in_allocation(chosen, way.slurm, nodes, hosts, messages)
     opened = bench_.open()
     directory = prepare_directory(output, "bench", force=force)
     report = run_bench.carry_out(bench_, opened, messages, verbose=verbose)

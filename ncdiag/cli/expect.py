@@ -55,7 +55,7 @@ class AlgorithmChoice(StrEnum):
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
-def _choice_of(kind: type[Choice]) -> Callable[[str], Choice]:
+def choice_of(kind: type[Choice]) -> Callable[[str], Choice]:
     """A parser for typer that takes a name in any case, with any of ``_``, ``-`` or nothing."""
     by_name = {_plain(one): one for one in kind}
 
@@ -89,8 +89,8 @@ Operation = Annotated[
     Collective,
     typer.Argument(
         metavar="NAME",
-        parser=_choice_of(Collective),
-        help="The operation.",
+        parser=choice_of(Collective),
+        help=f"The operation: {', '.join(Collective)}.",
     ),
 ]
 Topo = Annotated[
@@ -131,7 +131,7 @@ Algo = Annotated[
     typer.Option(
         "--algo",
         metavar="NAME",
-        parser=_choice_of(AlgorithmChoice),
+        parser=choice_of(AlgorithmChoice),
         rich_help_panel=_WHAT_IF,
         help="The algorithm, as NCCL_ALGO would force it: "
         f"{', '.join(AlgorithmChoice)}; auto is the best NCCL would weigh.",

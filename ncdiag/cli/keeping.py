@@ -39,6 +39,17 @@ def check(store: Path | None, *, record: bool) -> None:
         raise UsageError("--store says where results are kept; give --record, which keeps them")
 
 
+def check_history(store: Path | None, *, record: bool) -> None:
+    """As :func:`check`, for a command that also reads what its result is compared with.
+
+    Raises :class:`UsageError` where a store is named and is neither there nor to be made.
+    """
+    if record or store is None:
+        check(store, record=record)
+    else:
+        Store.open(store).close()
+
+
 def keep(
     report: SweepReport | BenchReport,
     store: Path | None,

@@ -19,7 +19,7 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 import ncdiag
-from ncdiag.cli import interrupts
+from ncdiag.cli import help_types, interrupts
 from ncdiag.cli.commands import MARKUP, Lazy, lazy_group
 from ncdiag.model.errors import ExitCode, NcdiagError
 from ncdiag.model.text import visible
@@ -52,7 +52,7 @@ COMMANDS = {
     "expect": Lazy("ncdiag.cli.expect", "app"),
     "env": Lazy("ncdiag.cli.env", "app"),
     "history": Lazy("ncdiag.cli.history", "app"),
-    "manifests": Lazy("ncdiag.cli.manifests", "manifests"),
+    "manifests": Lazy("ncdiag.cli.manifests", "app"),
     "doctor": Lazy("ncdiag.cli.doctor", "doctor"),
 }
 
@@ -105,6 +105,7 @@ def main() -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; every error is one line on stderr."""
     code: int | None
+    help_types.install()
     try:
         code = get_command(app).main(list(arguments), prog_name="ncdiag", standalone_mode=False)
         sys.stdout.flush()

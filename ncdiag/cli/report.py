@@ -9,7 +9,10 @@ from ncdiag.cli import console, options
 from ncdiag.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from ncdiag.measure.journal import Line
     from ncdiag.model.verdict import SweepReport
+
+_OF_BENCH = "bench.json"
 
 
 def report(
@@ -39,10 +42,9 @@ def report(
         raise UsageError(f"--format goes with two sweeps; of one, {directory}/report.json is JSON")
     # These bring numpy and pandas with them, which --help has no use for.
     from ncdiag.cli.run_sweep import conclude
-    from ncdiag.measure.journal import read_journal
     from ncdiag.measure.record import SweepRecord
 
-    record = SweepRecord.of(read_journal(directory))
+    record = SweepRecord.of(_journal(directory))
     raise typer.Exit(conclude(record, directory, console.results(no_color=no_color)))
 
 
@@ -62,7 +64,18 @@ def _compare(
 
 
 def _read(directory: Path) -> "SweepReport":
-    from ncdiag.measure.journal import read_journal
     from ncdiag.measure.record import SweepRecord
 
-    return SweepRecord.of(read_journal(directory)).report()
+    return SweepRecord.of(_journal(directory)).report()
+
+
+def _journal(directory: Path) -> "list[Line]":
+    """What a sweep noted; raises :class:`UsageError` where the directory is of no sweep."""
+    from ncdiag.measure.journal import JOURNAL_NAME, read_journal
+
+    if not (directory / JOURNAL_NAME).exists() and (directory / _OF_BENCH).exists():
+        raise UsageError(
+            f"{directory} holds the report of a benchmark, not of a sweep: see bench.html in it, "
+            "and ncdiag history bench for several over time"
+        )
+    return read_journal(directory)

@@ -1,20 +1,17 @@
 """The steps of ``ncdiag bench``: check, run, judge, conclude."""
 
-import platform
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from ncdiag.cli import console, interrupts
-from ncdiag.cli.run_sweep import Way
 from ncdiag.cli.sweep_profile import variables_besides
+from ncdiag.cli.way import Way
 from ncdiag.diagnose.bench import judge
 from ncdiag.expect.collective import CollectiveExpectation, expect_collective
 from ncdiag.expect.machine import Machine
@@ -27,6 +24,7 @@ from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_count, format_duration
 from ncdiag.model.verdict import Verdict
+from ncdiag.model.versions import of_this_host
 from ncdiag.report.bench import json_report
 from ncdiag.report.bench.presentable import presentable
 from ncdiag.report.bench.text import render_terminal
@@ -168,7 +166,7 @@ def carry_out(
         findings=judged.findings,
         unreachable=dict(engine.unreachable),
         settings=_settings(bench, engine),
-        versions={**_versions(), **engine.versions},
+        versions={**of_this_host(("ncdiag",)), **engine.versions},
         notes=tuple(dict.fromkeys((*course.notes, *judged.notes))),
         interrupted=course.interrupted,
     )
@@ -290,14 +288,6 @@ def _settings(bench: Bench, engine: BenchEngine) -> dict[str, str]:
         found["machine"] = bench.machine.name
     if bench.scaling:
         found["scaling"] = ",".join(map(str, bench.scaling))
-    return found
-
-
-@cache
-def _versions() -> Mapping[str, str]:
-    found = {"python": platform.python_version(), "system": platform.platform()}
-    with suppress(PackageNotFoundError):
-        found["ncdiag"] = version("ncdiag")
     return found
 
 

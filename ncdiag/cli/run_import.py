@@ -7,11 +7,11 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from rich.console import Console
 
+from ncdiag import __version__
 from ncdiag.cli import console as consoles
 from ncdiag.cli.keeping import keep
 from ncdiag.cli.run_bench import find_machine
@@ -187,7 +187,7 @@ def conclude(found: Found, wanted: Wanted, results: Console) -> ExitCode:
     setting = Setting(
         started=found.started,
         faulty_below=wanted.faulty_below,
-        versions=_versions(),
+        versions={"imported by ncdiag": __version__},
         files=len(found.results),
     )
     lines = sweep_lines(split, found.hosts, setting) if any(one.pairs for one in split) else None
@@ -281,7 +281,7 @@ def _benches(results: Sequence[ForeignResults], found: Found, wanted: Wanted) ->
                 "imported": f"{format_count(len(results), 'file')} of {results[0].format}",
                 **({"machine": visible(wanted.machine)} if wanted.machine else {}),
             },
-            versions=_versions(),
+            versions={"imported by ncdiag": __version__},
             notes=(*_notes(results), *judged.notes),
         )
         reports.append(report)
@@ -318,10 +318,3 @@ def _notes(results: Sequence[ForeignResults]) -> list[str]:
     kept = list(dict.fromkeys(notes))
     more = [f"and {len(kept) - _MAX_NOTES} more notes of its files"]
     return kept[:_MAX_NOTES] + (more if len(kept) > _MAX_NOTES else [])
-
-
-def _versions() -> dict[str, str]:
-    try:
-        return {"imported by ncdiag": version("ncdiag")}
-    except PackageNotFoundError:
-        return {}

@@ -1,34 +1,21 @@
 """The steps of ``ncdiag sweep``: begin or take up, show the plan, carry it out, conclude."""
 
-import platform
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from rich.console import Console
 
 from ncdiag.cli import interrupts
 from ncdiag.cli.sweep_profile import check_unchanged
+from ncdiag.cli.way import Way
 from ncdiag.cluster.fabric import place_hosts
 from ncdiag.cluster.fleet import FleetOptions
-from ncdiag.cluster.inventory import check_hosts, read_hosts
-from ncdiag.cluster.launchers import (
-    AUTO,
-    KUBERNETES,
-    KubernetesOptions,
-    Launcher,
-    LauncherOptions,
-    RemoteJob,
-    SlurmOptions,
-    best_launcher,
-    choose,
-)
-from ncdiag.cluster.pods import find_pods, hosts_of
+from ncdiag.cluster.inventory import check_hosts
+from ncdiag.cluster.launchers import RemoteJob
 from ncdiag.measure.engines import ENGINES, check_engine, open_engine
 from ncdiag.measure.engines.base import EngineOptions, EngineSettings, Timing
 from ncdiag.measure.journal import JOURNAL_NAME, Journal, Plan, drop_torn_line, read_journal
@@ -40,60 +27,13 @@ from ncdiag.model.host import Host, HostDump
 from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_count, format_duration
+from ncdiag.model.versions import of_this_host
 from ncdiag.report.terminal import render_terminal
 from ncdiag.report.write import write_all
 
 _SHOWN_COMMANDS = 3
 _SHOWN_LEAVES = 8
 _SHOWN_VERSIONS = ("ncdiag", "msgspec")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """How the operator wants the hosts to be reached."""
-
-    launcher: str
-    ssh_options: Sequence[str] = ()
-    python: str | None = None
-    setup: str | None = None
-    driver_address: str | None = None
-    slurm: SlurmOptions = field(default_factory=SlurmOptions)
-    kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
-
-    def launcher_for(self, hosts: Sequence[Host]) -> Launcher:
-        """The launcher to use; raises :class:`UsageError` where it cannot be used."""
-        return choose(self.launcher, hosts, self._options())
-
-    def why(self, hosts: Sequence[Host]) -> str:
-        """Why it is that launcher, where it was not named."""
-        return best_launcher(hosts, self._options())[1] if self.launcher == AUTO else ""
-
-    def hosts(self, nodes: str | None, *, at_least: int) -> tuple[Host, ...]:
-        """The hosts of ``--nodes``; without it those of the pods, or of the allocation, around us.
-
-        Raises :class:`UsageError`.
-        """
-        by_pods = self.launcher == AUTO and self.kubernetes.selector
-        if not by_pods and self.launcher != KUBERNETES:
-            return read_hosts(nodes, at_least=at_least)
-        named = None if nodes is None else read_hosts(nodes, at_least=at_least)
-        hosts = hosts_of(find_pods(self.kubernetes), named)
-        if len(hosts) < at_least:
-            raise UsageError(
-                f"--selector {self.kubernetes.selector} finds pods on "
-                f"{format_count(len(hosts), 'node')}, at least {at_least} needed"
-            )
-        return hosts
-
-    def _options(self) -> LauncherOptions:
-        return LauncherOptions(
-            python=self.python or sys.executable,
-            remote_setup=self.setup,
-            ssh_options=self.ssh_options,
-            driver_address=self.driver_address,
-            slurm=self.slurm,
-            kubernetes=self.kubernetes,
-        )
 
 
 def begin(
@@ -124,7 +64,7 @@ def begin(
         seed=seed,
         faulty_below=faulty_below,
         timing=timing,
-        versions=_versions(ENGINES[engine].packages),
+        versions=of_this_host((*_SHOWN_VERSIONS, *ENGINES[engine].packages)),
         settings={
             "faulty below": f"{faulty_below:g} of the yardstick",
             "warm-up": f"{timing.warmup_s:g} s a direction",
@@ -198,7 +138,7 @@ def show_plan(record: SweepRecord, way: Way, console: Console) -> None:
         console.print(f"leaves    {len(leaves)}: {visible(', '.join(shown))}{more}", soft_wrap=True)
     measured = f"{format_count(rounds, 'round')}, {format_count(pairs, 'pair')}"
     console.print(f"measured  {measured}, {plan.mode}, engine {plan.engine}")
-    console.print(f"expected  {format_duration(seconds)}, and the start, and suspects again")
+    console.print(f"takes     about {format_duration(seconds)}, plus start-up and retests")
     engine = ENGINES[plan.engine]
     commands = launcher.launches(plan.hosts, RemoteJob(module=engine.first_module))
     why = f" ({found})" if (found := way.why(plan.hosts)) else ""
@@ -267,13 +207,3 @@ def conclude(record: SweepRecord, directory: Path, console: Console) -> ExitCode
     write_all(report, directory)
     render_terminal(report, console, directory)
     return ExitCode.INTERRUPTED if report.interrupted else report.diagnosis.verdict.exit_code
-
-
-def _versions(packages: Sequence[str]) -> dict[str, str]:
-    found = {"python": platform.python_version(), "system": platform.platform()}
-    for name in (*_SHOWN_VERSIONS, *packages):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found

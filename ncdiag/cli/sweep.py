@@ -61,36 +61,22 @@ def sweep(
     reach. Suspects are measured again in quiet; then hosts, NICs, switch links or single links
     are named, and the report directory gets the list of hosts to leave out.
     """
+    asked = locals()
     # These bring numpy and distributed with them, which --help has no use for.
-    from ncdiag.cli import run_sweep
+    from ncdiag.cli import run_sweep, unused
     from ncdiag.cli.allocation import in_allocation
     from ncdiag.cli.host_dumps import read_host_dumps
     from ncdiag.cli.keeping import check, keep
     from ncdiag.cli.progress import ConsoleWatcher
     from ncdiag.cli.sweep_profile import variables_for
-    from ncdiag.cluster.launchers.base import KubernetesOptions, SlurmOptions
+    from ncdiag.cli.way import way_of
     from ncdiag.measure.directory import prepare_directory
     from ncdiag.measure.engines.base import EngineSettings, Timing
 
-    way = run_sweep.Way(
-        launcher=launcher,
-        ssh_options=tuple(ssh_option),
-        python=remote_python,
-        setup=remote_setup,
-        driver_address=driver_address,
-        slurm=SlurmOptions(
-            partition=partition,
-            account=account,
-            time_limit=time,
-            srun_arguments=tuple(srun_arg),
-            container_image=container_image,
-        ),
-        kubernetes=KubernetesOptions(
-            selector=selector, namespace=namespace, context=kube_context, container=container
-        ),
-    )
+    way = way_of(asked)
     messages = console.messages(quiet=quiet, no_color=no_color)
     if resume is None:
+        unused.refuse(context, launcher, engine)
         hosts = run_sweep.choose_hosts(nodes, fabric, messages, way)
         timing = Timing(warmup_s=warmup_time, measure_s=measure_time, max_bytes=max_bytes)
         found = run_sweep.begin(
@@ -122,11 +108,12 @@ def sweep(
         planned |= {name: getattr(plan.timing, field) for name, field in _FIXED_TIMES.items()}
         planned |= {name: getattr(plan.engine_settings, name) for name in _FIXED_SETTINGS}
         options.refuse_changes(context, planned | {"output": resume})
+    chosen = way.launcher_for(found.plan.hosts).name
+    unused.tell(context, chosen, found.plan.engine, messages)
     if dry_run:
         run_sweep.show_plan(found, way, console.results(no_color=no_color))
         return
     check(store, record=record)
-    chosen = way.launcher_for(found.plan.hosts).name
     in_allocation(chosen, way.slurm, nodes, found.plan.hosts, messages)
     directory = resume or prepare_directory(output, "sweep", force=force)
     with ConsoleWatcher(messages, verbose=verbose) as watcher:

@@ -1,18 +1,17 @@
 """What a host says of itself before it is measured."""
 
-import contextlib
 import csv
 import os
 import platform
 import socket
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 
 from ncdiag import __version__
 from ncdiag.cluster.processes import ask
 from ncdiag.health.nics import find_nics
 from ncdiag.model.host import Gpu, HostFacts
+from ncdiag.model.versions import installed
 
 # nvidia-smi answers within a second or two, and hangs with a GPU that fell off its bus.
 _NVIDIA_SMI_TIMEOUT_S = 10.0
@@ -28,20 +27,16 @@ def collect(
     nics, missing = find_nics(requested_nics, address_hint, root)
     return HostFacts(
         hostname=socket.gethostname(),
-        versions=_versions(),
+        versions={
+            "ncdiag": __version__,
+            "python": platform.python_version(),
+            **installed(_PACKAGES),
+        },
         cpus=len(os.sched_getaffinity(0)),
         nics=nics,
         missing_nics=missing,
         gpus=find_gpus(),
     )
-
-
-def _versions() -> dict[str, str]:
-    versions = {"ncdiag": __version__, "python": platform.python_version()}
-    for package in _PACKAGES:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            versions[package] = metadata.version(package)
-    return versions
 
 
 def find_gpus() -> tuple[Gpu, ...]:

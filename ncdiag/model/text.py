@@ -1,6 +1,8 @@
 """Text from outside, made safe to print."""
 
 import unicodedata
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 # Control and format characters (which hold the bidirectional overrides), surrogates, and the two
 # Unicode line breaks: all can move the cursor, hide or reorder what an operator reads.
@@ -17,6 +19,12 @@ def visible(text: str) -> str:
 def is_hidden(char: str) -> bool:
     """Whether ``char`` moves the cursor, or hides or reorders what stands beside it."""
     return unicodedata.category(char) in _HIDDEN
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a complaint of an unknown name: the known one that it is near to, if any."""
+    near = get_close_matches(name.lower(), list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _escape(char: str) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ncdiag.cli import main
+from ncdiag.cli import keeping, main
 from ncdiag.measure.bench.sizes import Sizes, parse_sizes
 from ncdiag.model.errors import UsageError
 
@@ -89,6 +89,16 @@ def test_a_directory_that_is_not_empty_is_not_written_into(
     (tmp_path / "mine").touch()
     arguments = ("all_reduce", "--nodes", HOSTS, "--engine", "torch", "--output", str(tmp_path))
     assert "is not empty" in complaint(capsys, *arguments)
+
+
+def test_a_store_is_read_without_recording_and_has_to_be_there(tmp_path: Path) -> None:
+    there, missing = tmp_path / "there.sqlite", tmp_path / "missing.sqlite"
+    keeping.check_history(there, record=True)
+    keeping.check_history(there, record=False)
+    keeping.check_history(None, record=False)
+    with pytest.raises(UsageError, match="there is no store"):
+        keeping.check_history(missing, record=False)
+    assert not missing.exists()
 
 
 def test_a_dry_run_shows_what_would_run_and_starts_nothing(

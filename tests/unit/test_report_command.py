@@ -115,3 +115,11 @@ def test_a_sweep_of_an_unknown_engine_is_not_resumed(
 
     assert main.run(["sweep", "--resume", str(tmp_path), "--dry-run"]) == ExitCode.USAGE
     assert capsys.readouterr().err.startswith("ncdiag: unknown engine '\\x1b[31m'")
+
+
+def test_the_report_of_a_benchmark_is_told_as_such(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bench.json").write_text("{}")
+    assert main.run(["report", str(tmp_path)]) == 2
+    assert "holds the report of a benchmark, not of a sweep" in capsys.readouterr().err

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from ncdiag.cli import main
-from ncdiag.cli.run_sweep import Way, begin
+from ncdiag.cli.run_sweep import begin
+from ncdiag.cli.way import Way
 from ncdiag.cluster.mpi import MpiProgram
 from ncdiag.measure.engines import ENGINES
 from ncdiag.measure.engines.base import Timing

@@ -95,7 +95,7 @@ def lint(
     if host:
         asked = linting.this_host()
     elif nodes is not None:
-        from ncdiag.cli.run_sweep import Way
+        from ncdiag.cli.way import Way
 
         way = Way(
             launcher=launcher,

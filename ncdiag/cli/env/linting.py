@@ -22,7 +22,7 @@ from ncdiag.profiles.sources import read_settings
 from ncdiag.profiles.versions import in_range
 
 if TYPE_CHECKING:
-    from ncdiag.cli.run_sweep import Way
+    from ncdiag.cli.way import Way
 
 SYSTEM_FILE = Path("/etc/nccl.conf")
 USER_FILE = ".nccl.conf"

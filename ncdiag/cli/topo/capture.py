@@ -63,7 +63,7 @@ def capture(
         directory = _prepared(output, force=force)
         hosts = [capturing.this_host(_own_name())]
     else:
-        from ncdiag.cli.run_sweep import Way
+        from ncdiag.cli.way import Way
         from ncdiag.cluster.inventory import read_hosts
 
         fleet = read_hosts(nodes)

@@ -27,7 +27,7 @@ from ncdiag.report.topology.capture import CaptureResult, Dump, HostDumps, rende
 from ncdiag.report.write import write_file
 
 if TYPE_CHECKING:
-    from ncdiag.cli.run_sweep import Way
+    from ncdiag.cli.way import Way
 
 # What a host may need besides: the worker keeps the deadlines, this only bounds waiting.
 _ANSWER_S = 10.0

@@ -6,6 +6,7 @@ from ncdiag.cluster.launchers import Launcher
 from ncdiag.measure.bench.base import BenchEngine, BenchPlan
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
+from ncdiag.model.text import did_you_mean
 
 
 def _nccl_tests(hosts: Sequence[Host], launcher: Launcher, plan: BenchPlan) -> BenchEngine:
@@ -27,6 +28,7 @@ ENGINES: Mapping[str, Callable[[Sequence[Host], Launcher, BenchPlan], BenchEngin
 
 
 def check_engine(name: str) -> None:
-    """Raise :class:`UsageError`, with the engines there are, for an unknown ``name``."""
+    """Raise :class:`UsageError`, with the engine that may be meant, for an unknown ``name``."""
     if name not in ENGINES:
-        raise UsageError(f"bench has no engine {name!r} (there are: {', '.join(sorted(ENGINES))})")
+        there_are = f"there are: {', '.join(sorted(ENGINES))}"
+        raise UsageError(f"bench has no engine {name!r} ({there_are}){did_you_mean(name, ENGINES)}")

@@ -11,6 +11,7 @@ from ncdiag.cluster.launchers import Launch, Launcher
 from ncdiag.measure.engines.base import Engine, EngineOptions, EngineSettings
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
+from ncdiag.model.text import did_you_mean
 from ncdiag.model.units import format_count
 
 
@@ -177,9 +178,10 @@ ENGINES: Mapping[str, EngineEntry] = {
 
 
 def check_engine(name: str) -> None:
-    """Raise :class:`UsageError`, with the engines there are, for an unknown ``name``."""
+    """Raise :class:`UsageError`, with the engine that may be meant, for an unknown ``name``."""
     if name not in ENGINES:
-        raise UsageError(f"unknown engine {name!r} (there are: {', '.join(sorted(ENGINES))})")
+        there_are = f"there are: {', '.join(sorted(ENGINES))}"
+        raise UsageError(f"unknown engine {name!r} ({there_are}){did_you_mean(name, ENGINES)}")
 
 
 def open_engine(
