@@ -36,12 +36,20 @@ def die_with_parent(
     return (sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, parent, str(int(by)), *argv)
 
 
+def be_killed_with_parent() -> None:
+    """Have the kernel kill this process with the thread of its parent that started it.
+
+    The parent may be gone already, of which nothing is said here.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+
+
 def die_with_launcher() -> None:
     """Have this process killed with its parent, which is a launcher that may be gone already.
 
     Launchers kill what they started themselves, and not all of them when they are killed.
     """
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    be_killed_with_parent()
     if nobody_listens():
         sys.exit("nobody listens to this any more")
 

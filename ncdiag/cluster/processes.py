@@ -1,6 +1,5 @@
 """Runs launches to their end: bounded in time, in number, and in what is kept of what they say."""
 
-import contextlib
 import os
 import selectors
 import signal
@@ -13,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import IO, Self, cast
 
-from ncdiag.cluster.die_with_parent import die_with_parent
+from ncdiag.cluster.children import has_ended, kill_group, start
 from ncdiag.cluster.launch import Launch
 
 _READ_BYTES = 1 << 16
@@ -67,17 +66,13 @@ def run(
         process, talk = _begin(launch, on_line, most_bytes)
     except OSError as error:
         return Ended(launch=launch, code=None, error=f"{launch.argv[0]}: {error.strerror}")
-    why = ""
+    stopped = timed_out = False
     try:
-        while talk.goes_on():
-            if stop is not None and stop.is_set():
-                why = "stopped"
-            elif time.monotonic() - began > timeout_s:
-                why = "timed out"
-            if why:
-                break
+        while not (stopped or timed_out) and talk.goes_on():
+            stopped = stop is not None and stop.is_set()
+            timed_out = not stopped and time.monotonic() - began > timeout_s
     finally:
-        _kill_group(process)
+        kill_group(process)
         talk.close()
         code = _reap(process)
     return Ended(
@@ -86,8 +81,8 @@ def run(
         stdout=bytes(talk.stdout),
         said=tuple(talk.said),
         seconds=time.monotonic() - began,
-        timed_out=why == "timed out",
-        stopped=why == "stopped",
+        timed_out=timed_out,
+        stopped=stopped,
     )
 
 
@@ -140,34 +135,15 @@ class Pool:
 def _begin(
     launch: Launch, on_line: Callable[[bytes], None] | None, most_bytes: int
 ) -> tuple["subprocess.Popen[bytes]", "_Talk"]:
-    process = _start(launch)
+    process = start(launch)
     try:
         return process, _Talk(process, launch.stdin, on_line, most_bytes)
     except OSError:  # no file is left for it
-        _kill_group(process)
+        kill_group(process)
         for pipe in (process.stdin, process.stdout, process.stderr):
             cast("IO[bytes]", pipe).close()
         _reap(process)
         raise
-
-
-def _start(launch: Launch) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        die_with_parent(launch.argv),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, **launch.environment},
-        start_new_session=True,  # a Ctrl-C on the terminal is for us alone
-        bufsize=0,
-    )
-
-
-def _kill_group(process: "subprocess.Popen[bytes]") -> None:
-    """End what is left of the command; its number stays taken until it is waited for."""
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _reap(process: "subprocess.Popen[bytes]") -> int:
@@ -207,18 +183,11 @@ class _Talk:
                 self._read(cast("IO[bytes]", key.fileobj), key.data)
         names = {key.data for key in self._selector.get_map().values()}
         if not names & {"stdout", "stderr"}:
-            return not self._has_ended()
-        if not self._has_ended():
+            return not has_ended(self.process)
+        if not has_ended(self.process):
             return True
         self._ended_s = self._ended_s or time.monotonic()
         return time.monotonic() - self._ended_s < _LAST_WORDS_S
-
-    def _has_ended(self) -> bool:
-        # Not reaped here, so that its process group can still be killed.
-        if self.process.returncode is not None:
-            return True
-        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        return os.waitid(os.P_PID, self.process.pid, options) is not None
 
     def _write(self, pipe: IO[bytes]) -> None:
         try:

@@ -11,12 +11,12 @@ import contextlib
 import json
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import time
 from typing import IO, Any, cast
 
+from ncdiag.cluster.children import has_ended, kill_group
 from ncdiag.cluster.die_with_parent import (
     die_with_launcher,
     die_with_parent,
@@ -24,6 +24,7 @@ from ncdiag.cluster.die_with_parent import (
 )
 from ncdiag.health.counters import Counters, read_counters
 from ncdiag.health.cpu import read_cpu_times
+from ncdiag.measure.foreign import without_foreign
 from ncdiag.model.host import Nic, NicKind
 
 MODULE = "ncdiag.measure.nccl_tests_rank"
@@ -39,8 +40,6 @@ _LAST_WORDS_S = 1.0
 # How often a program that says nothing is looked at, and one that has closed its output.
 _LOOK_S = 0.2
 _TICK_S = 0.002
-# Settings of a job that happened to stand in the environment would change what is measured.
-_FOREIGN_PREFIXES = ("NCCL_", "CUDA_VISIBLE", "CUDA_DEVICE_ORDER")
 
 
 class Rank:
@@ -88,14 +87,12 @@ class Rank:
         try:
             killed = not self._listen(process)
         finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+            kill_group(process)
         return {"code": process.wait(), "killed": killed}
 
     def _environment(self, log: int) -> dict[str, str]:
-        own = {k: v for k, v in os.environ.items() if not k.startswith(_FOREIGN_PREFIXES)}
         return {
-            **own,
+            **without_foreign(os.environ),
             **self._job["variables"],
             "NCCL_DEBUG": "WARN",
             "NCCL_DEBUG_FILE": f"/proc/self/fd/{log}",
@@ -112,7 +109,7 @@ class Rank:
                 selector.register(cast("IO[bytes]", pipe), selectors.EVENT_READ, kind)
             while True:
                 now_s = time.monotonic()
-                if ended_s is None and _has_ended(process):
+                if ended_s is None and has_ended(process):
                     ended_s = now_s
                 silent = not selector.get_map()
                 if ended_s is not None and (silent or now_s - ended_s > _LAST_WORDS_S):
@@ -164,12 +161,6 @@ class Rank:
         data = f"{MARK} {self._rank} {kind}: {text}\n".encode()
         with contextlib.suppress(BrokenPipeError):  # nobody listens any more
             os.write(1, data)
-
-
-def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
-    # Not reaped here, so that its process group can still be killed.
-    options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-    return os.waitid(os.P_PID, process.pid, options) is not None
 
 
 def main() -> None:

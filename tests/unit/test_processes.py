@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from ncdiag.cluster import processes
+from ncdiag.cluster.children import start
 from ncdiag.cluster.die_with_parent import die_with_parent
 from ncdiag.cluster.launchers import Launch
-from ncdiag.cluster.processes import Ended, Pool, _start, ask, run
+from ncdiag.cluster.processes import Ended, Pool, ask, run
 
 PATIENCE_S = 60.0
 FOREVER = "import time; time.sleep(3600)"
@@ -232,14 +233,14 @@ def test_without_a_file_left_for_the_talk_no_process_is_left_behind(
 ) -> None:
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(launch: Launch) -> "subprocess.Popen[bytes]":
-        started.append(_start(launch))
+    def begin(launch: Launch) -> "subprocess.Popen[bytes]":
+        started.append(start(launch))
         return started[0]
 
     def none_left(*_: object) -> None:
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(processes, "_start", start)
+    monkeypatch.setattr(processes, "start", begin)
     monkeypatch.setattr(processes, "_Talk", none_left)
     done = ended(python(FOREVER))
     assert (done.code, done.error) == (None, f"{sys.executable}: Too many open files")
@@ -251,7 +252,7 @@ def test_one_that_outlives_even_sigkill_keeps_nobody_waiting(
 ) -> None:
     """A broken driver holds it; here it is spared."""
     started: list[subprocess.Popen[bytes]] = []
-    monkeypatch.setattr(processes, "_kill_group", started.append)
+    monkeypatch.setattr(processes, "kill_group", started.append)
     monkeypatch.setattr(processes, "_DEATH_S", 0.05)
     done = run(python(FOREVER), timeout_s=0.1)
     assert (done.timed_out, done.code) == (True, -signal.SIGKILL)

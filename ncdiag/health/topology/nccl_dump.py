@@ -4,19 +4,16 @@ One process brings up a communicator over all its GPUs, since a dump holds only 
 that take part. The file is the one that ``NCCL_TOPO_DUMP_FILE`` names.
 """
 
-import ctypes
 import os
-import signal
 import sys
 
-# PR_SET_PDEATHSIG of linux/prctl.h.
-_PR_SET_PDEATHSIG = 1
+from ncdiag.cluster.die_with_parent import be_killed_with_parent
 
 
 def main() -> None:
     """Exits with a line on stderr where there is nothing to bring up."""
     parent = os.getppid()
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    be_killed_with_parent()
     if os.getppid() != parent:
         sys.exit("the process that wanted the dump is gone")
     import torch

@@ -4,7 +4,6 @@ import contextlib
 import os
 import queue
 import signal
-import subprocess
 import threading
 import time
 from collections import deque
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, cast
 
-from ncdiag.cluster.die_with_parent import die_with_parent
+from ncdiag.cluster.children import kill_group, start
 from ncdiag.cluster.fleet.settings import BEAT_S
 from ncdiag.cluster.launch import Launch
 from ncdiag.measure.engines.mpi.messages import (
@@ -57,15 +56,7 @@ class Job:
     def __init__(self, launch: Launch, rail: int, heard: Heard) -> None:
         """Start it; raises OSError."""
         self._rail, self._heard = rail, heard
-        self._process = subprocess.Popen(
-            die_with_parent(launch.argv),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **launch.environment},
-            start_new_session=True,  # a Ctrl-C on the terminal is for us alone
-            bufsize=0,
-        )
+        self._process = start(launch)
         self._said: deque[str] = deque(maxlen=_KEPT_LINES)
         self._stdin = cast("IO[bytes]", self._process.stdin)
         self._to_tell: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -95,14 +86,12 @@ class Job:
         if not kill:
             self._waiter.join(_END_S)
         # At first so that a process manager takes away what it has left on hosts.
-        for send, number, patience_s in (
-            (os.kill, signal.SIGTERM, _TIDY_S),
-            (os.killpg, signal.SIGKILL, None),
-        ):
-            if self._process.returncode is None:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    send(self._process.pid, number)
-            self._waiter.join(patience_s)
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(self._process.pid, signal.SIGTERM)
+        self._waiter.join(_TIDY_S)
+        kill_group(self._process)
+        self._waiter.join()
 
     def _thread(self, target: Callable[..., None], *arguments: object) -> threading.Thread:
         thread = threading.Thread(target=target, args=arguments, daemon=True)
@@ -144,8 +133,7 @@ class Job:
         end_s = time.monotonic() + _LAST_WORDS_S
         for reader in readers:
             reader.join(max(0.0, end_s - time.monotonic()))
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        kill_group(self._process)
         code = self._process.wait()
         self._closing.set()
         self._to_tell.put(None)

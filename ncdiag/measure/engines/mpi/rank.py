@@ -3,9 +3,7 @@
 It measures its part of each round until the driver ends it, or is not heard of any more.
 """
 
-import ctypes
 import os
-import signal
 import socket
 import sys
 import threading
@@ -14,6 +12,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import NoReturn
 
+from ncdiag.cluster.die_with_parent import die_with_launcher
 from ncdiag.cluster.fleet.settings import LEASE_S
 from ncdiag.health.addresses import interface_addresses
 from ncdiag.measure.engines.mpi.lease import Lease
@@ -29,13 +28,12 @@ _IDLE_S = 0.004
 # MPI_Finalize waits for ranks that may hang.
 _FINALIZE_S = 2.0
 _MAX_TEXT = 200
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def main(rank_variable: str, places: Sequence[str]) -> None:
     """Serve the driver until it has enough."""
+    die_with_launcher()
     replies = _take_stdout()
-    _die_with_launcher()
     lease = Lease(START_S + LEASE_S)
     if rank_variable not in os.environ:
         sys.exit(f"{rank_variable} is not set: MPI was started by another program than was meant")
@@ -78,11 +76,6 @@ def _take_stdout() -> int:
 def _say(replies: int, said: Said) -> None:
     # In one piece, so that lines of several ranks do not mix.
     os.write(replies, encode_said(said))
-
-
-def _die_with_launcher() -> None:
-    """Have the kernel kill us with the process manager that started us."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
 def _here(rank: int, place: Place) -> Here:
