@@ -7,7 +7,6 @@ import typer
 from ncdiag.cli import console, options
 from ncdiag.cli.expect import choice_of
 from ncdiag.expect.traffic import Collective
-from ncdiag.model.errors import UsageError
 
 _MEASURING = "Measuring"
 _JUDGING = "What it is compared with"
@@ -179,8 +178,6 @@ def bench(
 
     way = way_of(asked)
     messages = console.messages(quiet=quiet, no_color=no_color)
-    if machine is not None and topology is not None:
-        raise UsageError("give --machine or --topology, not both")
     unused.refuse(context, launcher, engine)
     hosts = run_bench.choose_hosts(nodes, scaling, way)
     bench_ = run_bench.Bench(

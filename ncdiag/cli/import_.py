@@ -47,6 +47,16 @@ MachineOption = Annotated[
     ),
 ]
 
+TopologyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--topology",
+        metavar="FILE",
+        rich_help_panel=_IMPORTING,
+        help="The same, from an NCCL topology dump of one of the hosts, which are alike.",
+    ),
+]
+
 
 def import_(
     paths: Paths,
@@ -54,6 +64,7 @@ def import_(
     hosts: HostsOption = None,
     collective: CollectiveOption = None,
     machine: MachineOption = None,
+    topology: TopologyOption = None,
     faulty_below: options.FaultyBelow = 0.8,
     output: options.Output = None,
     output_format: options.Format = options.OutputFormat.TEXT,
@@ -70,7 +81,7 @@ def import_(
     nvbandwidth's as the links inside one host. Nothing is measured, nobody is contacted.
     """
     # These bring numpy and more with them, which --help has no use for.
-    from ncdiag.cli import keeping, run_import
+    from ncdiag.cli import keeping, run_bench, run_import
 
     messages = console.messages(quiet=quiet, no_color=no_color)
     keeping.check(store, record=record)
@@ -78,7 +89,7 @@ def import_(
     wanted = run_import.Wanted(
         faulty_below=faulty_below,
         collective=collective,
-        machine=machine,
+        machine=run_bench.find_machine(machine, topology),
         output=output,
         force=force,
         as_json=output_format is options.OutputFormat.JSON,

@@ -92,6 +92,8 @@ def parse_scaling(text: str | None) -> tuple[int, ...]:
 
 def find_machine(machine: str | None, topology: str | None) -> Machine | None:
     """The machine of the catalogue, or of the dump; raises :class:`UsageError`."""
+    if machine is not None and topology is not None:
+        raise UsageError("give --machine or --topology, not both")
     if machine is not None:
         from ncdiag.expect.hardware import find_machine as find
 

@@ -14,7 +14,6 @@ from rich.console import Console
 from ncdiag import __version__
 from ncdiag.cli import console as consoles
 from ncdiag.cli.keeping import keep
-from ncdiag.cli.run_bench import find_machine
 from ncdiag.cluster.inventory import read_hosts
 from ncdiag.diagnose.bench import judge
 from ncdiag.diagnose.bench.judge import Expect
@@ -66,7 +65,7 @@ class Wanted:
 
     faulty_below: float
     collective: Collective | None
-    machine: str | None
+    machine: Machine | None
     output: Path | None
     force: bool
     as_json: bool
@@ -255,14 +254,13 @@ def _keep(report: SweepReport | BenchReport, directory: Path, found: Found, want
 
 
 def _benches(results: Sequence[ForeignResults], found: Found, wanted: Wanted) -> list[BenchReport]:
-    machine = find_machine(wanted.machine, None)
     runs = bench_runs(results, wanted.collective)
     reports = []
     for collective in sorted(runs):
         judged = judge(
             runs[collective],
             collective,
-            expect=_expectation(machine, collective),
+            expect=_expectation(wanted.machine, collective),
             faulty_below=wanted.faulty_below,
             whole=not any(one.cut for one in results),
         )
@@ -279,7 +277,7 @@ def _benches(results: Sequence[ForeignResults], found: Found, wanted: Wanted) ->
             settings={
                 "faulty below": f"{wanted.faulty_below:g} of the yardstick",
                 "imported": f"{format_count(len(results), 'file')} of {results[0].format}",
-                **({"machine": visible(wanted.machine)} if wanted.machine else {}),
+                **({"machine": visible(wanted.machine.name)} if wanted.machine else {}),
             },
             versions={"imported by ncdiag": __version__},
             notes=(*_notes(results), *judged.notes),

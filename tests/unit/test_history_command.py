@@ -161,7 +161,7 @@ def test_benchmarks_have_a_table_for_each_number_of_hosts(path: Path, capfd: Cap
     lines = [line for line in out.splitlines() if line.startswith("DRIFTING")]
     assert len(lines) == 2
     assert "all_reduce over 2 hosts, 16 ranks fell by 18 %" in lines[0]
-    _, out, _ = run(capfd, "history", "bench", "all_reduce", "--hosts", 4, "--store", path)
+    _, out, _ = run(capfd, "history", "bench", "all_reduce", "--host-count", 4, "--store", path)
     assert out.count("DRIFTING") == 1
 
 

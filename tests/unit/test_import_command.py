@@ -387,3 +387,15 @@ def test_a_table_of_nothing_known_needs_its_collective(
     assert "--collective all_reduce" in complaint(capsys, path, "--output", tmp_path / "no")
     assert run(path, "--collective", "broadcast", "--output", tmp_path / "out") in {0, 3}
     assert bench_of(tmp_path / "out")["collective"] == "broadcast"
+
+
+def test_a_collective_is_compared_with_what_a_topology_dump_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = Path(__file__).parents[2] / "examples"
+    results, dump = root / "results/all_reduce.txt", root / "topology/gpu01.xml"
+    run(results, "--topology", dump, "--output", tmp_path)
+    assert "gpu01.xml" in capsys.readouterr().out
+    assert bench_of(tmp_path)["settings"]["machine"] == "gpu01.xml"  # type: ignore[index]
+    assert run(results, "--topology", dump, "--machine", "h100-8x400g") == 2
+    assert "give --machine or --topology, not both" in capsys.readouterr().err

@@ -40,7 +40,7 @@ Rail = Annotated[
 HostsCount = Annotated[
     int | None,
     typer.Option(
-        "--hosts", metavar="N", min=1, rich_help_panel=_WHICH, help="Over so many hosts only."
+        "--host-count", metavar="N", min=1, rich_help_panel=_WHICH, help="Over so many hosts only."
     ),
 ]
 
