@@ -4,14 +4,24 @@ import base64
 import json
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from ncdiag.cluster.launch import Launch
+from ncdiag.cluster.launcher import LauncherOptions
+from ncdiag.cluster.launchers.local import LocalLauncher
+from ncdiag.cluster.processes import Ended
+from ncdiag.expect.traffic import Collective
 from ncdiag.measure.bench import nccl_tests
-from ncdiag.measure.bench.nccl_tests import gpus_of_each, split
+from ncdiag.measure.bench.base import BenchPlan
+from ncdiag.measure.bench.nccl_tests import End, NcclTestsBench, _whose_table, gpus_of_each, split
+from ncdiag.measure.bench.sizes import parse_sizes
 from ncdiag.measure.bench.wrapped import END_MARK, REPORT_MARK, _argv, _lines_of, unpack
-from ncdiag.model.errors import UndecidedError
+from ncdiag.model.benchmark import Benchmark, TableRank
+from ncdiag.model.errors import UndecidedError, UsageError
 from ncdiag.model.host import Gpu, Host, HostFacts
+from ncdiag.model.place import Place
 
 
 def test_text_report_and_end_are_told_apart() -> None:
@@ -113,3 +123,50 @@ def test_a_host_without_gpus_is_named() -> None:
     hosts = [Host(name=name, address=name) for name in ("a", "b")]
     with pytest.raises(UndecidedError, match="found on b"):
         gpus_of_each(hosts, {"a": facts(8), "b": facts(0)})
+
+
+def test_a_report_cut_where_the_program_died_is_not_sent_with_its_environment(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "report.json"
+    for cut in ('{"version": 3, "env": ["TOKEN=secret"], "resu', '["TOKEN=secret"]', "[" * 100_000):
+        file.write_text(cut)
+        assert list(_lines_of(file)) == []
+
+
+def table(ranks: int) -> Benchmark:
+    listed = [TableRank(n, f"h{n}", "1", "0", "", "") for n in range(ranks)]
+    return Benchmark(place=Place("x", 1), ranks=listed, complete=True)
+
+
+def test_the_error_of_the_program_is_told_before_the_number_of_ranks() -> None:
+    error = "h1: Invalid number of GPUs: 9 requested but only 8 were found"
+    assert _whose_table([], table(12), 32, error) == f"{error} (it ran on 12 ranks, not on 32)"
+    assert _whose_table([], table(12), 32, None) == "it ran on 12 ranks, not on 32"
+    assert "built without MPI" in (_whose_table([], table(1), 32, error) or "")
+    assert _whose_table([], table(32), 32, error) is None
+
+
+def test_a_rank_that_failed_beside_a_whole_table_is_no_success(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(nccl_tests, "choose_starter", lambda _: SimpleNamespace(name="hydra"))
+    plan = BenchPlan(collective=Collective.ALL_REDUCE)
+    bench = NcclTestsBench([], LocalLauncher(LauncherOptions(python="python")), plan)
+    launch = Launch(argv=("mpiexec",), hosts=())
+    end = End(host="h1", code=0)
+
+    def error(code: int, *said: str) -> str | None:
+        ended = Ended(launch=launch, code=code, said=said)
+        return bench._error(ended, end, table(2), b"")
+
+    assert error(0) is None
+    assert error(127) == "a rank failed: exit code 127 of hydra"
+    said = ("=   PID 4242 RUNNING AT h3", "=   EXIT CODE: 127")
+    assert error(127, *said) == "a rank failed: a rank on h3 ended first, with exit code 127"
+
+
+@pytest.mark.parametrize("text", ["1:999999T:2", "2T"])
+def test_sizes_that_no_gpu_holds_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="1 TiB at most"):
+        parse_sizes(text)

@@ -6,7 +6,8 @@ from ncdiag.model.errors import UsageError
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_bytes, parse_size_bytes
 
-MAX_SIZES = 1000
+# No GPU has a buffer of more.
+_MOST_BYTES = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,10 @@ def parse_sizes(text: str) -> Sizes:
         raise _refusal(text)
     if least <= 0:
         raise UsageError(f"a size must be above zero: {visible(text[:80])!r}")
+    if most > _MOST_BYTES:
+        raise UsageError(
+            f"a size can be {format_bytes(_MOST_BYTES)} at most: {visible(text[:80])!r}"
+        )
     if least > most:
         raise UsageError(f"the first size must not exceed the last: {visible(text[:80])!r}")
     return Sizes(least, most, int(factor))

@@ -116,21 +116,21 @@ def _environment(job: dict[str, Any]) -> dict[str, str]:
 
 
 def _lines_of(report: Path) -> Iterator[str]:
-    """The report packed into lines; nothing where it was not written or is too large.
+    """The report packed into lines; nothing where it was not written, is too large, or was cut.
 
-    It holds the whole environment of this process, which is nobody else's business.
+    It holds the whole environment of this process, which is nobody else's business: what cannot
+    be read is not searched for it. The rows of a cut report are in the text as well.
     """
     if not report.exists() or report.stat().st_size > _MAX_REPORT_BYTES:
         return
-    data = report.read_bytes()
     try:
-        document = json.loads(data)
-    except ValueError:  # cut off where the program died
-        pass
-    else:
-        if isinstance(document, dict):
-            document.pop("env", None)
-            data = json.dumps(document, separators=(",", ":")).encode()
+        document = json.loads(report.read_bytes())
+    except (ValueError, RecursionError):  # cut off where the program died
+        return
+    if not isinstance(document, dict):
+        return
+    document.pop("env", None)
+    data = json.dumps(document, separators=(",", ":")).encode()
     packed = base64.b64encode(zlib.compress(data)).decode()
     for start in range(0, len(packed), _LINE_CHARS):
         yield packed[start : start + _LINE_CHARS]
