@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ncdiag.cluster.fleet import reasons
 from ncdiag.cluster.fleet.addresses import driver_addresses
-from ncdiag.cluster.launchers import Launch, Launcher, RemoteJob
+from ncdiag.cluster.launchers import Launcher, RemoteJob
 from ncdiag.cluster.launchers.attribution import lines_about, named_hosts
 from ncdiag.cluster.processes import Ended, Pool
 from ncdiag.health.self_report import (
@@ -51,22 +51,11 @@ def probe(
     job = RemoteJob(module=MODULE, stdin=encode_question(question))
     reports: dict[str, SelfReport] = {}
     unreachable: dict[str, str] = {}
-
-    def hear_of(launch: Launch) -> Callable[[bytes], None]:
-        heard = Reports()
-
-        def hear(line: bytes) -> None:
-            report = heard.hear(line)
-            if report and report.host in launch.hosts:
-                reports[report.host] = report
-
-        return hear
-
     left = list(hosts)
     with Pool(launcher.starts_at_a_time) as pool:
         while left:
             running = [
-                pool.submit(one, timeout_s=timeout_s, on_line=hear_of(one))
+                pool.submit(one, timeout_s=timeout_s, on_line=_Hearing(one.hosts, reports))
                 for one in launcher.launches(left, job)
             ]
             for future in as_completed(running):
@@ -82,6 +71,19 @@ def probe(
         unreachable[name] = f"it is the same host as {other}: list it once"
         on_change(name, unreachable[name])
     return Probed(answered, unreachable)
+
+
+class _Hearing:
+    """Takes what one command says; a host of another command is not spoken for."""
+
+    def __init__(self, hosts: Sequence[str], reports: dict[str, SelfReport]) -> None:
+        self._hosts, self._into = hosts, reports
+        self._heard = Reports()
+
+    def __call__(self, line: bytes) -> None:
+        report = self._heard.hear(line)
+        if report and report.host in self._hosts:
+            self._into[report.host] = report
 
 
 def _twins(reports: Mapping[str, SelfReport]) -> dict[str, str]:
