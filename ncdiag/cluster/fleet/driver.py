@@ -3,17 +3,15 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent import futures
 from typing import Any
 
 import dask
-from distributed import Client, Scheduler
-from distributed.diagnostics.plugin import SchedulerPlugin
 
 from ncdiag import __version__
 from ncdiag.cluster.fleet import calls, reasons
-from ncdiag.cluster.fleet.addresses import LOOPBACK, bracketed, driver_addresses, listen_address
+from ncdiag.cluster.fleet.addresses import driver_addresses, listen_address
 from ncdiag.cluster.fleet.calls import CallFailed, CallTimeout, Function, HostLost
 from ncdiag.cluster.fleet.certificates import HeldCertificate, RunCertificate, make_certificate
 from ncdiag.cluster.fleet.companion import CompanionSpec
@@ -23,11 +21,11 @@ from ncdiag.cluster.fleet.open_files import allow_many_files
 from ncdiag.cluster.fleet.options import Change, FleetOptions
 from ncdiag.cluster.fleet.protocol import WORKER_MODULE, Hello, Job, encode_job
 from ncdiag.cluster.fleet.running import Running
+from ncdiag.cluster.fleet.scheduler import CLOSE_S, scheduling
 from ncdiag.cluster.fleet.scratch import Scratch
-from ncdiag.cluster.fleet.settings import BEAT_S, DASHBOARD_ADDRESS, SETTINGS
+from ncdiag.cluster.fleet.settings import BEAT_S, SETTINGS
 from ncdiag.cluster.launchers import Launch, Launcher, RemoteJob, StartEnds
 from ncdiag.cluster.launchers.attribution import named_hosts
-from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 from ncdiag.model.text import visible
 
@@ -35,26 +33,6 @@ from ncdiag.model.text import visible
 _REASON_S = 0.5
 # A worker ends within milliseconds of its input; a host that is cut off never tells.
 _END_S = 3.0
-_DASK_CLOSE_S = 1.0
-
-
-class _Registry(SchedulerPlugin):
-    """Tells which worker came and went."""
-
-    name = "ncdiag-fleet"
-
-    def __init__(self, came: Callable[[str, str], None], went: Callable[[str], None]) -> None:
-        self._came = came
-        self._went = went
-
-    def add_worker(self, scheduler: Any, worker: str) -> None:
-        """Called by the scheduler."""
-        self._came(str(scheduler.workers[worker].name), worker)
-
-    def remove_worker(self, scheduler: Any, worker: str, **_: Any) -> None:
-        """Called by the scheduler."""
-        del scheduler
-        self._went(worker)
 
 
 class Driver:
@@ -129,52 +107,16 @@ class Driver:
             dask.config.set(SETTINGS | {"temporary-directory": str(scratch.path)}),
             HeldCertificate(certificate) as held,
         ):
-            async with self._dask(held) as port:
+            exact = self._options.driver_address
+            self._addresses = (exact,) if exact else driver_addresses(self._hosts)
+            listen = listen_address(self._addresses)
+            async with scheduling(listen, held, self._came, self._went) as (self._client, port):
                 try:
                     await self._start_all(certificate, port)
                     await self._stopping.wait()
                 finally:
                     self._stopping.set()
                     await self._end_all()
-
-    @contextlib.asynccontextmanager
-    async def _dask(self, held: HeldCertificate) -> AsyncIterator[int]:
-        exact = self._options.driver_address
-        self._addresses = (exact,) if exact else driver_addresses(self._hosts)
-        listen = listen_address(self._addresses)
-        security = held.security()
-        scheduler = Scheduler(
-            host=bracketed(listen),
-            port=0,
-            protocol="tls",
-            security=security,
-            dashboard=False,
-            dashboard_address=DASHBOARD_ADDRESS,
-        )
-        try:
-            try:
-                await scheduler
-            except OSError as error:
-                raise UsageError(f"cannot listen for the hosts on {listen}: {error}") from None
-            scheduler.add_plugin(_Registry(self._came, self._went))
-            host = bracketed(listen or LOOPBACK)
-            # Before any worker is launched: else the client waits behind them for the CPU.
-            self._client = Client(  # type: ignore[no-untyped-call] # distributed leaves it out
-                f"tls://{host}:{scheduler.port}",
-                asynchronous=True,
-                security=security,
-                set_as_default=False,
-                # What a host sends is never unpickled here.
-                deserializers=["dask", "msgpack"],
-            )
-            await self._client
-            yield scheduler.port
-        finally:
-            for closing in (self._client, scheduler):
-                if closing:
-                    with contextlib.suppress(Exception):
-                        async with asyncio.timeout(_DASK_CLOSE_S):
-                            await closing.close()
 
     async def _start_all(self, certificate: RunCertificate, port: int) -> None:
         job = Job(
@@ -208,7 +150,7 @@ class Driver:
         for running in self._running:
             running.kill()
         if exits:
-            await asyncio.wait(exits, timeout=_DASK_CLOSE_S)
+            await asyncio.wait(exits, timeout=CLOSE_S)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
