@@ -19,6 +19,13 @@ _DEFAULTS: Final = (
     # A connection left behind for others to share would outlive us; an existing one is used.
     "ControlMaster=no",
 )
+# A start takes some two seconds, most of them for Python there: by this many a thousand hosts are
+# reached in about a minute, and our own CPU bears it.
+_STARTS_AT_A_TIME = 32
+# A jump host sees them all at once, and refuses some of more than this (MaxStartups 10:30:100 of
+# sshd_config, by default). One that only ssh's own configuration knows of is not seen here.
+_STARTS_THROUGH_A_JUMP = 10
+_JUMP = re.compile(r"-J.*|(?:-o)?\s*(?i:Proxy(?:Jump|Command))\b.*", re.DOTALL)
 _FLAG_AND_VALUE = re.compile(r"(-[A-Za-z])\s+(\S.*)", re.DOTALL)
 _KEYWORD = re.compile(r"[A-Za-z]+\s*[=\s]\s*\S.*", re.DOTALL)
 
@@ -49,6 +56,12 @@ def missing() -> str | None:
 def all_arguments(options: Sequence[str]) -> tuple[str, ...]:
     """The arguments of every ``--ssh-option``; see :func:`ssh_arguments`."""
     return tuple(argument for option in options for argument in ssh_arguments(option))
+
+
+def starts_at_a_time(options: Sequence[str]) -> int:
+    """How many connections may be begun at the same time; raises UsageError as those do."""
+    through_a_jump = any(map(_JUMP.fullmatch, all_arguments(options)))
+    return _STARTS_THROUGH_A_JUMP if through_a_jump else _STARTS_AT_A_TIME
 
 
 def client(host: Host, options: Sequence[str]) -> tuple[str, ...]:

@@ -332,6 +332,27 @@ def test_what_ssh_would_take_for_a_host_is_refused(option: str) -> None:
         LAUNCHERS["ssh"](LauncherOptions(python="x", ssh_options=(option,)))
 
 
+@pytest.mark.parametrize("name", ["ssh", "hydra", "openmpi"])
+@pytest.mark.parametrize(
+    ("option", "at_a_time"),
+    [
+        ("-J gate", 10),
+        ("-Jgate", 10),
+        ("proxyjump gate", 10),
+        ("-oProxyCommand=nc -x %h", 10),
+        ("-o ProxyJump=gate", 10),
+        ("Port=22", 32),
+        ("-F /proxyjump", 32),
+        ("-j", 32),
+    ],
+)
+def test_a_jump_host_is_not_asked_by_more_at_once_than_it_takes(
+    name: str, option: str, at_a_time: int
+) -> None:
+    launcher = LAUNCHERS[name](LauncherOptions(python="x", ssh_options=(option,)))
+    assert launcher.starts_at_a_time == at_a_time
+
+
 def test_ssh_itself_understands_the_command() -> None:
     host = Host(name="gpu1", address="fe80::1%eth0", user="ops", port=2222)
     [launch] = LAUNCHERS["ssh"](SMALL).launches([host], SMALL_JOB)

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 
 from ncdiag.cluster.launcher import Launch, LauncherOptions, RemoteJob, StartEnds
 from ncdiag.cluster.mpi import STARTERS, MpiProgram
+from ncdiag.cluster.ssh import starts_at_a_time
 from ncdiag.model.host import Host
-
-# Each is an mpiexec, an ssh and their messages, all at our own cost.
-_STARTS_AT_A_TIME = 32
 
 
 class _MpiLauncher:
@@ -19,10 +17,10 @@ class _MpiLauncher:
 
     name: str
     start_ends = StartEnds.CONNECTED
-    starts_at_a_time = _STARTS_AT_A_TIME
 
     def __init__(self, options: LauncherOptions) -> None:
         self.options = options
+        self.starts_at_a_time = starts_at_a_time(options.ssh_options)
 
     def unavailable(self) -> str | None:
         """Its starter has to be installed."""

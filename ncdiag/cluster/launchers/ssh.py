@@ -7,20 +7,16 @@ from ncdiag.cluster import ssh
 from ncdiag.cluster.launcher import Launch, LauncherOptions, RemoteJob, StartEnds
 from ncdiag.model.host import Host
 
-# sshd's default MaxStartups (10:30:100) is per host; what this bounds is a jump host, and our CPU.
-_STARTS_AT_A_TIME = 32
-
 
 class SshLauncher:
     """Starts the job by one ssh connection a host, which stays open as long as the job runs."""
 
     name = "ssh"
     start_ends = StartEnds.CONNECTED
-    starts_at_a_time = _STARTS_AT_A_TIME
 
     def __init__(self, options: LauncherOptions) -> None:
-        ssh.all_arguments(options.ssh_options)  # refuses what is none
         self.options = options
+        self.starts_at_a_time = ssh.starts_at_a_time(options.ssh_options)
 
     def unavailable(self) -> str | None:
         """Ssh has to be installed."""
