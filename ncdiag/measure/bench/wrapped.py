@@ -20,6 +20,7 @@ from typing import Any
 from ncdiag.cluster.die_with_parent import die_with_launcher, die_with_parent
 from ncdiag.cluster.processes import ask
 from ncdiag.measure.engines.nccl_tests.programs import find, options_of, why_ended
+from ncdiag.measure.foreign import without_foreign
 
 MODULE = "ncdiag.measure.bench.wrapped"
 REPORT_MARK = "ncdiag-bench-report: "
@@ -32,8 +33,6 @@ _LINE_CHARS = 2000
 # A report of more is not read; the text is there in any case.
 _MAX_REPORT_BYTES = 64 << 20
 _NOT_THERE = 127
-# Settings of a job that happened to stand in the environment would change what is measured.
-_FOREIGN_PREFIXES = ("NCCL_", "CUDA_VISIBLE", "CUDA_DEVICE_ORDER")
 
 
 def main() -> None:
@@ -111,8 +110,7 @@ def _argv(job: dict[str, Any], path: str, options: frozenset[str], report: str |
 
 
 def _environment(job: dict[str, Any]) -> dict[str, str]:
-    own = {k: v for k, v in os.environ.items() if not k.startswith(_FOREIGN_PREFIXES)}
-    return {**own, **job["variables"]}
+    return {**without_foreign(os.environ), **job["variables"]}
 
 
 def _lines_of(report: Path) -> Iterator[str]:
