@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,11 +15,12 @@ from ncdiag.cli.way import Way
 from ncdiag.diagnose.bench import judge
 from ncdiag.expect.collective import CollectiveExpectation, expect_collective
 from ncdiag.expect.machine import Machine
+from ncdiag.expect.machine_of_facts import alike, machine_of_facts
 from ncdiag.measure.bench import ENGINES, check_engine
 from ncdiag.measure.bench.base import BenchEngine, BenchPlan
 from ncdiag.model.bench import BenchCurve, BenchReport, BenchRun
 from ncdiag.model.errors import ExitCode, NcdiagError, UsageError
-from ncdiag.model.host import Host
+from ncdiag.model.host import Host, HostFacts
 from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_count, format_duration
@@ -30,11 +31,14 @@ from ncdiag.report.bench.presentable import presentable
 from ncdiag.report.bench.text import render_terminal
 from ncdiag.report.bench.write import write_all
 
+# A median needs no more, and the curve of each is read.
 _MAX_HISTORY = 50
 # A set of hosts with fewer in common is another fleet.
 _ALIKE_SHARE = 0.5
 # torch's processes have their GPU by this.
 _OWN_VARIABLES = frozenset({"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"})
+# A profile with these has other NICs used than those that a host shows.
+_OF_NETWORK = frozenset({"NCCL_IB_DISABLE", "NCCL_IB_HCA", "NCCL_NET", "NCCL_NET_PLUGIN"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +125,7 @@ class _Course:
     """What has come of a benchmark so far."""
 
     runs: list[BenchRun] = field(default_factory=list)
+    facts: tuple[HostFacts, ...] = ()
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     whole: bool = True
@@ -130,35 +135,22 @@ def carry_out(
     bench: Bench, engine: BenchEngine, messages: Console, *, verbose: bool
 ) -> BenchReport:
     """Measure and judge; after an interrupt the report is of what is known so far."""
-    started, began_s = datetime.now(UTC), time.monotonic()
+    began, began_s = datetime.now(UTC), time.monotonic()
+    started = f"{began:%Y-%m-%dT%H:%M:%SZ}"
     course = _Course()
-    try:
-        _measure(bench, engine, course, messages, verbose=verbose)
-    except KeyboardInterrupt:
-        course.interrupted = True
-        course.runs += [engine.partial] if engine.partial else []
-    except NcdiagError as error:
-        if error.exit_code is ExitCode.USAGE:
-            raise
-        course.notes.append(f"{error}")
-        course.whole = False
-    finally:
-        engine.close()
+    _attempt(bench, engine, course, messages, verbose=verbose)
+    bench = _with_yardstick(bench, engine, course)
     expects = engine.compares and bench.machine is not None
-    if bench.machine is not None and not engine.compares:
-        course.notes.append(
-            "measured over TCP between CPUs, which does not compare with what GPUs should reach"
-        )
     judged = judge(
         course.runs,
         bench.plan.collective,
         expect=partial(_expect, bench, course) if expects else lambda _hosts, _ranks: None,
         faulty_below=bench.faulty_below,
-        history=_history(bench, f"{started:%Y-%m-%dT%H:%M:%SZ}", messages),
+        history=_history(bench, started, messages),
         whole=course.whole and not engine.unreachable and not course.interrupted,
     )
     return BenchReport(
-        started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
+        started=started,
         seconds=time.monotonic() - began_s,
         collective=bench.plan.collective.value,
         engine=bench.engine,
@@ -172,6 +164,39 @@ def carry_out(
         notes=tuple(dict.fromkeys((*course.notes, *judged.notes))),
         interrupted=course.interrupted,
     )
+
+
+def _attempt(
+    bench: Bench, engine: BenchEngine, course: _Course, messages: Console, *, verbose: bool
+) -> None:
+    """Measure, and note in ``course`` why it came to an end early, if it did."""
+    try:
+        _measure(bench, engine, course, messages, verbose=verbose)
+    except KeyboardInterrupt:
+        course.interrupted = True
+        course.runs += [engine.partial] if engine.partial else []
+    except NcdiagError as error:
+        if error.exit_code is ExitCode.USAGE:
+            raise
+        course.notes.append(f"{error}")
+        course.whole = False
+    finally:
+        engine.close()
+
+
+def _with_yardstick(bench: Bench, engine: BenchEngine, course: _Course) -> Bench:
+    """``bench`` with the machine that the hosts say they are, where the operator named none."""
+    if not engine.compares:
+        if bench.machine is not None:
+            course.notes.append(
+                "measured over TCP between CPUs, which does not compare with what GPUs should reach"
+            )
+        return bench
+    if bench.machine is not None or _OF_NETWORK.intersection(bench.plan.variables):
+        return bench
+    if not alike(course.facts):
+        course.notes.append("the hosts are not alike in GPUs and the rates of their NICs")
+    return replace(bench, machine=machine_of_facts(course.facts))
 
 
 def _expect(
@@ -193,6 +218,7 @@ def _measure(
             messages.print(f"{visible(host)}: {visible(text)}", soft_wrap=True)
 
     facts = engine.start(on_change)
+    course.facts = tuple(facts.values())
     up = [host.name for host in bench.hosts if host.name in facts]
     for number in _numbers(bench, engine, course, len(up)):
         if not _measure_over(up[:number], bench, engine, course, messages):

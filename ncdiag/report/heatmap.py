@@ -118,7 +118,7 @@ def _write_numbers(axes: Axes, shares: Shares) -> None:
             axes.text(
                 column,
                 row,
-                format_share(share),
+                format_share(float(share)),
                 ha="center",
                 va="center",
                 fontsize=9,

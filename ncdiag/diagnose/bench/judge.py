@@ -30,7 +30,7 @@ from ncdiag.model.verdict import Verdict
 
 _NO_EXPECTATION = (
     "nothing says what these hosts should reach: give --machine or --topology to compare with "
-    "theory; judged by the results alone"
+    "theory"
 )
 _KINDS = list(BenchFindingKind)
 # Their text is about a size alone.

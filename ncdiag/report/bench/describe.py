@@ -21,6 +21,9 @@ _KINDS = {
 
 # Fewer show no level, however they are judged.
 _LEAST_SIZES = 3
+# Hosts that were measured alike, one at a time, are compared with each other from so many on.
+_FEW_ALIKE = 3
+_UNCOMPARED = "NO FAULT FOUND"
 
 
 def kind(kind_: BenchFindingKind) -> str:
@@ -32,6 +35,24 @@ def largest(report: BenchReport) -> BenchCurve | None:
     """The curve of the most hosts that has any points, else of the most hosts."""
     measured = [curve for curve in report.curves if curve.points] or list(report.curves)
     return measured[-1] if measured else None
+
+
+def headline(report: BenchReport) -> str:
+    """The verdict in capitals; nobody can call healthy what nothing was compared with."""
+    if report.verdict is Verdict.HEALTHY and not _is_compared(report):
+        return _UNCOMPARED
+    return report.verdict.upper()
+
+
+def _is_compared(report: BenchReport) -> bool:
+    """Whether anything besides the measurement itself said what to reach."""
+    curve = largest(report)
+    if curve is None:
+        return False
+    if curve.expected_busbw_gb_per_s is not None or curve.history_plateau_gb_per_s is not None:
+        return True
+    alone = [one for one in report.curves if len(one.hosts) == 1 and one.ranks == curve.ranks]
+    return len(alone) >= _FEW_ALIKE
 
 
 def verdict(report: BenchReport) -> str:
@@ -50,7 +71,8 @@ def _found(report: BenchReport) -> str:
         )
     curve = largest(report)
     if report.verdict is Verdict.HEALTHY and curve is not None:
-        return plateau(curve)
+        compared = "" if _is_compared(report) else ", nothing to compare with"
+        return f"{plateau(curve)}{compared}"
     return next(_unknowns(report, curve))
 
 
@@ -117,7 +139,7 @@ def yardstick(report: BenchReport) -> str:
             f"median of {curve.history_runs} earlier benchmarks "
             f"{curve.history_plateau_gb_per_s:.4g} GB/s"
         )
-    return "; ".join(parts) or "none: judged by the results alone"
+    return "; ".join(parts) or "none: cliffs, wrong data and slow ranks were looked for alone"
 
 
 def unreachable(report: BenchReport) -> list[tuple[str, str]]:

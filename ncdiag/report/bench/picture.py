@@ -43,7 +43,7 @@ def render(report: BenchReport) -> bytes:
         _draw(axes, curve, others)
     if two:
         _draw_scaling(figure.add_subplot(2, 1, 2), scaling)
-    title = f"{report.verdict.upper()}: {describe.verdict(report)}"
+    title = f"{describe.headline(report)}: {describe.verdict(report)}"
     figure.suptitle(drawable(title), x=0.01, ha="left", fontsize=12, parse_math=False)
     axes.set_title(drawable(describe.measured(report)), loc="left", fontsize=8, parse_math=False)
     return encoded(figure, "png")

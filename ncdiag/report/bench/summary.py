@@ -20,7 +20,7 @@ def render(report: BenchReport) -> str:
 
 
 def _lines(report: BenchReport) -> Iterator[str]:
-    yield f"ncdiag bench: {report.verdict.upper()} - {describe.verdict(report)}"
+    yield f"ncdiag bench: {describe.headline(report)} - {describe.verdict(report)}"
     yield f"measured:    {describe.measured(report)}"
     curve = describe.largest(report)
     if curve is not None:
