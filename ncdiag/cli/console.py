@@ -24,9 +24,9 @@ def write(document: bytes) -> None:
 
 
 def _console(*, stderr: bool, quiet: bool, no_color: bool) -> "Console":
-    from rich.console import Console  # JSON is printed without it
+    from ncdiag.cli.trimmed import TrimmedConsole  # with rich, which JSON is printed without
 
-    return Console(
+    return TrimmedConsole(
         stderr=stderr,
         quiet=quiet,
         no_color=no_color or None,  # None leaves it to the variable NO_COLOR

@@ -324,11 +324,14 @@ def _print_text(parts: Sequence[Part], *, no_color: bool) -> None:
         f"ncdiag {ncdiag.__version__}, Python {platform.python_version()} ({sys.executable})",
         soft_wrap=True,
     )
+    told: set[str | None] = set()  # MPI's launchers lack what its starters lack
     for kind, group in groupby(parts, key=lambda part: part.kind):
         table = Table.grid(padding=(0, 2))
         for part in group:
             mark = Text("ok", "green") if part.available else Text("--", "yellow")
-            table.add_row(mark, part.name, part.version if part.available else part.reason)
+            why = "as above" if part.reason in told else part.reason
+            told.add(part.reason)
+            table.add_row(mark, part.name, part.version if part.available else why)
         console.print(f"\n{_HEADINGS[kind]}", style="bold")
         console.print(table)
     console.print()

@@ -11,6 +11,7 @@ from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.model.verdict import Culprit, HostStatus, SweepReport, Verdict
 from ncdiag.report import describe
+from ncdiag.report.labelled import say, say_whole
 from ncdiag.report.presentable import presentable
 
 _STYLES = {
@@ -20,7 +21,6 @@ _STYLES = {
 }
 _UNSETTLED = {HostStatus.UNREACHABLE: "unreachable", HostStatus.INCONCLUSIVE: "undecided"}
 _CULPRITS = 20
-_LABEL = 11
 
 
 def render_terminal(report: SweepReport, console: Console, directory: Path) -> None:
@@ -34,17 +34,17 @@ def render_terminal(report: SweepReport, console: Console, directory: Path) -> N
         console.print(_culprits(diagnosis.culprits))
     for status, what in _UNSETTLED.items():
         for nodes, reason in describe.hosts_by_reason(report, status):
-            _say(console, what, f"{nodes}: {reason}")
+            say(console, what, f"{nodes}: {reason}")
     for one in diagnosis.contention:
-        _say(console, "contention", describe.contention(one))
+        say(console, "contention", describe.contention(one))
     for note in (describe.untested(report), *diagnosis.notes):
         if note:
-            _say(console, "note", note)
-    _say(console, "measured", describe.measured(report))
-    _say(console, "yardstick", describe.yardstick(report))
-    _say_whole(console, "report", visible(str(directory / "report.html")))
+            say(console, "note", note)
+    say(console, "measured", describe.measured(report))
+    say(console, "yardstick", describe.yardstick(report))
+    say_whole(console, "report", visible(str(directory / "report.html")))
     if diagnosis.isolate:
-        _say_whole(console, "isolate", fold(diagnosis.isolate))
+        say_whole(console, "isolate", fold(diagnosis.isolate))
     line = Text(f"{diagnosis.verdict.upper()}: ", style=_STYLES[diagnosis.verdict])
     line.append(describe.verdict(report), style="default")
     console.print(line, soft_wrap=True)
@@ -69,22 +69,3 @@ def _culprits(culprits: tuple[Culprit, ...]) -> Table:
     if len(culprits) > _CULPRITS:
         table.caption = f"+{len(culprits) - _CULPRITS} more in the report"
     return table
-
-
-def _say(console: Console, what: str, text: str) -> None:
-    """Print a labelled text, on a terminal wrapped beside its label."""
-    if not console.is_terminal:
-        _say_whole(console, what, text)
-        return
-    row = Table.grid(padding=(0, 1))
-    row.add_column(width=_LABEL, no_wrap=True)
-    row.add_column(overflow="fold")
-    row.add_row(Text(what, style="bold"), Text(text))
-    console.print(row)
-
-
-def _say_whole(console: Console, what: str, text: str) -> None:
-    """Print a labelled text on one line, so that it can be copied."""
-    line = Text(f"{what:<{_LABEL}} ", style="bold")
-    line.append(text, style="default")
-    console.print(line, soft_wrap=True)

@@ -159,6 +159,19 @@ def test_text_fits_eighty_columns_and_ends_with_the_conclusion(
     assert first.startswith("ncdiag ")
     assert lines[-1] == "A sweep can run here (launcher local; engine torch)."
     assert [line for line in lines if len(line) > 80] == []
+    assert [line for line in lines if line.endswith(" ")] == []
+
+
+def test_what_an_mpi_lacks_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    lacks = {"available": False, "reason": "no mpirun here"}
+    parts = [
+        Part(kind="launcher", name="openmpi", needed_for="sweep", **lacks),
+        Part(kind="starter", name="openmpi", needed_for="engine mpi", **lacks),
+    ]
+    doctor._print_text(parts, no_color=True)
+    shown = capsys.readouterr().out
+    assert shown.count("no mpirun here") == 1
+    assert "--  openmpi  as above" in shown
 
 
 def test_without_a_library_of_the_core_no_sweep_can_run() -> None:

@@ -26,18 +26,21 @@ def choose_starter(launcher: Launcher) -> MpiStarter:
     """How MPI programs are started beside ``launcher``.
 
     A launcher that starts MPI programs itself has the starter of its own name; beside ssh and local
-    it is whichever mpiexec is installed. Raises UsageError, with where it looked, where none is,
-    and for a launcher whose hosts none reaches.
+    it is whichever mpiexec is installed. Raises UsageError where none is, and for a launcher whose
+    hosts none reaches.
     """
     if reason := _UNREACHED.get(launcher.name):
         raise UsageError(reason)
-    reasons = []
-    own = launcher.name in STARTERS
-    for name in (launcher.name,) if own else tuple(STARTERS):
-        starter = STARTERS[name](launcher.options)
-        reason = starter.unavailable()
-        if reason is None:
+    if own := STARTERS.get(launcher.name):
+        starter = own(launcher.options)
+        if reason := starter.unavailable():
+            raise UsageError(f"the launcher {launcher.name} starts no MPI programs: {reason}")
+        return starter
+    for make in STARTERS.values():
+        starter = make(launcher.options)
+        if starter.unavailable() is None:
             return starter
-        reasons.append(f"{name}: {reason}")
-    why = "; ".join(reasons) or "none is known"
-    raise UsageError(f"no way to start MPI programs beside the launcher {launcher.name}: {why}")
+    raise UsageError(
+        f"there is no MPI to start programs with beside the launcher {launcher.name}: install "
+        "MPICH or Open MPI, or load its module; ncdiag doctor says what was looked for"
+    )

@@ -14,13 +14,13 @@ from ncdiag.model.units import format_bytes
 from ncdiag.model.verdict import Verdict
 from ncdiag.report.bench import describe
 from ncdiag.report.bench.presentable import presentable
+from ncdiag.report.labelled import say, say_whole
 
 _STYLES = {
     Verdict.HEALTHY: "bold green",
     Verdict.FAULTY: "bold red",
     Verdict.INCONCLUSIVE: "bold yellow",
 }
-_LABEL = 11
 _MOST_SIZES = 12
 _MOST_FINDINGS = 8
 
@@ -36,18 +36,18 @@ def render_terminal(report: BenchReport, console: Console, directory: Path | Non
     for finding in report.findings[:_MOST_FINDINGS]:
         _finding(console, finding)
     if len(report.findings) > _MOST_FINDINGS:
-        _say(console, "and", f"{len(report.findings) - _MOST_FINDINGS} more in the report")
+        say(console, "and", f"{len(report.findings) - _MOST_FINDINGS} more in the report")
     for nodes, reason in describe.unreachable(report):
-        _say(console, "unreachable", f"{nodes}: {reason}")
+        say(console, "unreachable", f"{nodes}: {reason}")
     for note in report.notes:
-        _say(console, "note", note)
-    _say(console, "measured", describe.measured(report))
+        say(console, "note", note)
+    say(console, "measured", describe.measured(report))
     if curve is not None and curve.points:
-        _say(console, "plateau", describe.plateau(curve))
-    _say(console, "yardstick", describe.yardstick(report))
+        say(console, "plateau", describe.plateau(curve))
+    say(console, "yardstick", describe.yardstick(report))
     if directory is not None:
-        _say_whole(console, "report", visible(str(directory / "bench.html")))
-    line = Text(f"{report.verdict.upper()}: ", style=_STYLES[report.verdict])
+        say_whole(console, "report", visible(str(directory / "bench.html")))
+    line = Text(f"{describe.headline(report)}: ", style=_STYLES[report.verdict])
     line.append(describe.verdict(report), style="default")
     console.print(line, soft_wrap=True)
 
@@ -124,26 +124,5 @@ def _cut(text: str) -> str:
 
 def _finding(console: Console, finding: BenchFinding) -> None:
     fault = finding.severity is BenchSeverity.FAULT
-    _say(console, "fault" if fault else "note", finding.text, style="bold red" if fault else "bold")
-    _say(console, "", f"-> {finding.next}", body="dim")
-
-
-def _say(
-    console: Console, what: str, text: str, *, style: str = "bold", body: str = "default"
-) -> None:
-    """Print a labelled text, on a terminal wrapped beside its label."""
-    if not console.is_terminal:
-        _say_whole(console, what, text)
-        return
-    row = Table.grid(padding=(0, 1))
-    row.add_column(width=_LABEL, no_wrap=True)
-    row.add_column(overflow="fold")
-    row.add_row(Text(what, style=style), Text(text, style=body))
-    console.print(row)
-
-
-def _say_whole(console: Console, what: str, text: str) -> None:
-    """Print a labelled text on one line, so that it can be copied."""
-    line = Text(f"{what:<{_LABEL}} ", style="bold")
-    line.append(text, style="default")
-    console.print(line, soft_wrap=True)
+    say(console, "fault" if fault else "note", finding.text, style="bold red" if fault else "bold")
+    say(console, "", f"-> {finding.next}", body="dim")

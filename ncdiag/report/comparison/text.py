@@ -9,9 +9,9 @@ from ncdiag.diagnose.comparison import Change, Comparison, LinkChange, Run
 from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_count, format_rate, format_share
+from ncdiag.report.labelled import say, say_whole
 
 _LINKS = 20
-_LABEL = 11
 _STYLES = {
     Change.WORSE: "bold red",
     Change.BETTER: "bold green",
@@ -43,7 +43,7 @@ def render_text(comparison: Comparison, console: Console) -> None:
                 move = f"{host.before_status or 'not there'} -> {host.after_status or 'not there'}"
                 moves.setdefault(move, []).append(host.name)
         for move, names in moves.items():
-            _say(console, "hosts", f"{fold(names)}: {move}")
+            say_whole(console, "hosts", visible(f"{fold(names)}: {move}"))
     for note in comparison.notes:
         _say(console, "note", note)
     _say(console, "before", _run(comparison.before))
@@ -115,7 +115,4 @@ def _percent(share: float | None) -> str:
 
 
 def _say(console: Console, what: str, text: str) -> None:
-    """Print a labelled text on one line, so that it can be copied."""
-    line = Text(f"{what:<{_LABEL}} ", style="bold")
-    line.append(visible(text), style="default")
-    console.print(line, soft_wrap=True)
+    say(console, what, visible(text))
