@@ -264,6 +264,7 @@ def test_srun_starts_the_ranks_in_an_allocation(slurm_lab: SlurmLab, tmp_path: P
     programs = install(tmp_path / "programs", CLIFF="64M:0.4")
     done = slurm_lab.run(
         *("salloc", "--no-kill", "--nodes=4", "--quiet", *NCDIAG, "bench", "all_reduce"),
+        "--srun-arg=--mpi=pmi2",
         *("--nccl-tests-dir", str(programs), "--gpus-per-node", "2", "--sizes", "1M:1G:2"),
         *("--output", str(tmp_path / "report")),
         timeout_s=120,
@@ -284,6 +285,7 @@ def test_slurm_is_asked_for_an_allocation_where_none_is(
     programs = install(tmp_path / "programs")
     done = slurm_lab.run(
         *(*NCDIAG, "bench", "all_reduce", "--launcher", "slurm", "--nodes", "h[1-4]"),
+        "--srun-arg=--mpi=pmi2",
         *("--nccl-tests-dir", str(programs), "--gpus-per-node", "1", "--sizes", "1M:1G:2"),
         *("--output", str(tmp_path / "report")),
         timeout_s=120,
