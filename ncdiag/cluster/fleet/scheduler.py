@@ -58,10 +58,7 @@ async def scheduling(
         dashboard_address=DASHBOARD_ADDRESS,
     )
     try:
-        try:
-            await scheduler
-        except OSError as error:
-            raise UsageError(f"cannot listen for the hosts on {listen}: {error}") from None
+        await _listen(scheduler, listen)
         scheduler.add_plugin(_Registry(came, went))
         # Before any worker is launched: else the client waits behind them for the CPU.
         client = Client(  # type: ignore[no-untyped-call] # distributed leaves it out
@@ -78,6 +75,13 @@ async def scheduling(
         for closing in (client, scheduler):
             if closing:
                 await _close(closing)
+
+
+async def _listen(scheduler: Scheduler, address: str) -> None:
+    try:
+        await scheduler
+    except OSError as error:
+        raise UsageError(f"cannot listen for the hosts on {address}: {error}") from None
 
 
 async def _close(closing: Any) -> None:
