@@ -99,7 +99,9 @@ def test_it_installs_again_when_the_requirements_change(clone: Clone, changed: s
 
 
 def test_it_ends_as_the_sweep_ends(clone: Clone) -> None:
-    assert clone.quickstart(VERDICT="3").returncode == 3
+    done = clone.quickstart(VERDICT="3")
+    assert done.returncode == 3
+    assert done.stderr.endswith(f"ncdiag is {clone.root}/.venv/bin/ncdiag\n")
 
 
 def test_a_failed_installation_is_said_and_tried_again(clone: Clone) -> None:
