@@ -101,7 +101,7 @@ def find_machine(machine: str | None, topology: str | None) -> Machine | None:
     if machine is not None:
         from ncdiag.expect.hardware import find_machine as find
 
-        return find(machine)
+        return find(machine, dumps="--topology")
     if topology is None:
         return None
     from ncdiag.cli.topo.reading import read_dump

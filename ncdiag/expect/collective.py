@@ -33,9 +33,8 @@ _MOST_GPUS_PROVED = 8  # of one domain by NVLS
 _NEWEST_XGMI = ("MI355X", "gfx95")
 _BY_NVLS = (Algorithm.NVLS, Algorithm.NVLSTREE)
 _BY_TREE = (Algorithm.TREE, Algorithm.NVLSTREE)
-# Between hosts, published runs of these sizes reached 0.4 to 0.9 of the curve.
 _UNRELIABLE_BYTES = (4 << 20, 64 << 20)
-_OF_MIDDLE_SIZES = "4 to 64 MiB between hosts: runs reached 0.4 to 0.9 of the curve"
+OF_MIDDLE_SIZES = "published runs of 4 to 64 MiB reach 40 to 90 % of theory there"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,18 +101,25 @@ def expect_collective(
     """
     conditions = conditions or Conditions()
     layout = _layout(machine, nodes, gpus_per_node)
-    factor = bus_factor(collective, layout.ranks)
     weighed = (algorithm,) if algorithm else _weighed(machine, collective, layout, conditions)
-    multicast = conditions.nvls and _multicast_share(machine) is not None
-    found: list[tuple[Algorithm, Limit]] = []
+    found = []
     for one in weighed:
-        bytes_sent = traffic(collective, one, layout, multicast=multicast)
+        bytes_sent = _bytes_sent(machine, collective, layout, one, conditions)
         if algorithm is None and one in _BY_TREE and layout.domains > 2:
             # NCCL counts on more than a ring's bandwidth from trees of two nodes only.
             bytes_sent = _at_least(bytes_sent, _TREE_IN_THE_LONG_RUN)
-        if one is Algorithm.RING and layout.domains > 1:
-            bytes_sent = _leaving(machine, layout, bytes_sent)
         found.append((one, _algbw(machine, layout, one, bytes_sent, conditions)))
+    return _weighed_up(machine, collective, layout, found)
+
+
+def _weighed_up(
+    machine: Machine,
+    collective: Collective,
+    layout: Layout,
+    found: Sequence[tuple[Algorithm, Limit]],
+) -> CollectiveExpectation:
+    """The best of the algorithms, each with its algorithm bandwidth."""
+    factor = bus_factor(collective, layout.ranks)
     chosen, limit = max(found, key=lambda pair: pair[1].gb_per_s)
     bus = product(
         "bus bandwidth",
@@ -132,7 +138,7 @@ def expect_collective(
         machine=machine.name,
         collective=collective,
         algorithm=chosen,
-        nodes=nodes,
+        nodes=layout.hosts,
         ranks=layout.ranks,
         algbw_gb_per_s=limit.gb_per_s,
         busbw_gb_per_s=bus.gb_per_s,
@@ -141,7 +147,7 @@ def expect_collective(
         others=tuple((one, its.gb_per_s * factor) for one, its in found if one is not chosen),
         curve=tuple(best_point(every_way, size, factor) for size in CURVE_SIZES_BYTES),
         ways=every_way,
-        notes=(*off, *((_OF_MIDDLE_SIZES,) if between_hosts else ())),
+        notes=(*off, *((OF_MIDDLE_SIZES,) if between_hosts else ())),
         unreliable=bool(off),
         unreliable_bytes=_UNRELIABLE_BYTES if between_hosts else None,
     )
@@ -153,9 +159,9 @@ def _known_to_be_off(
     """What published runs of large messages say against it; docs/expect.md has the figures."""
     notes = []
     if algorithm in _BY_NVLS and layout.per_domain > _MOST_GPUS_PROVED:
-        notes.append("runs of 72 GPUs reached 0.6 to 0.8 of this: do not judge by it")
+        notes.append("published runs of 72 GPUs reach 60 to 80 % of this: do not judge by it")
     if collective is Collective.ALLTOALL and machine.gpu.startswith(_NEWEST_XGMI):
-        notes.append("AMD's reference for MI355X is 0.86 of this: do not judge by it")
+        notes.append("AMD's reference for MI355X is 86 % of this: do not judge by it")
     return tuple(notes)
 
 
@@ -180,6 +186,20 @@ def _layout(machine: Machine, nodes: int, gpus_per_node: int | None) -> Layout:
         hosts=nodes,
         hosts_of_full=hosts_per_domain if domains > 1 else nodes,
     )
+
+
+def _bytes_sent(
+    machine: Machine,
+    collective: Collective,
+    layout: Layout,
+    algorithm: Algorithm,
+    conditions: Conditions,
+) -> Traffic:
+    multicast = conditions.nvls and _multicast_share(machine) is not None
+    sent = traffic(collective, algorithm, layout, multicast=multicast)
+    if algorithm is Algorithm.RING and layout.domains > 1:
+        return _leaving(machine, layout, sent)
+    return sent
 
 
 def _weighed(
@@ -254,7 +274,7 @@ def _of_heads(machine: Machine, layout: Layout) -> Iterator[Limit]:
         why="a GPU with a NIC heads each tree; NCCL counts no more",
     )
     factor = bus_factor(Collective.ALL_REDUCE, layout.ranks)
-    yield of_line("NVLSTree", line).then(
+    yield of_line("NVLink SHARP of the GPUs with a NIC", line).then(
         "as algorithm bandwidth", Term(factor, "bus factor", inverse=True)
     )
 

@@ -209,8 +209,11 @@ _ROWS = (
 MACHINES: dict[str, Machine] = {machine.name: machine for machine in _ROWS}
 
 
-def find_machine(name: str) -> Machine:
-    """The machine of that name; raises :class:`UsageError`, with near names, for any other."""
+def find_machine(name: str, *, dumps: str = "--topo") -> Machine:
+    """The machine of that name; raises :class:`UsageError`, with near names, for any other.
+
+    ``dumps`` is the option by which the command at hand takes a topology dump.
+    """
     key = name.strip().lower().replace("_", "-")
     found = MACHINES.get(key)
     if found is not None:
@@ -219,7 +222,7 @@ def find_machine(name: str) -> Machine:
     hint = f"did you mean {', '.join(near)}? " if near else ""
     raise UsageError(
         f"no machine {visible(name[:_MAX_NAME_CHARS])!r} in the catalogue; {hint}"
-        "ncdiag expect hardware lists all, and --topo takes a dump of any other"
+        f"ncdiag expect hardware lists all, and {dumps} takes a dump of any other"
     )
 
 

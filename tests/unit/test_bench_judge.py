@@ -128,6 +128,15 @@ def test_where_published_runs_miss_the_expectation_a_shortfall_is_a_note() -> No
     assert any("do not judge by it" in note for note in judged.notes)
 
 
+def test_that_theory_is_off_for_middle_sizes_is_noted_where_they_miss_it() -> None:
+    note = "published runs of 4 to 64 MiB reach 40 to 90 % of theory there"
+    assert note not in judge(reaching(0.95), ALL_REDUCE, expect=expect_h100).notes
+    expected = expect_h100(2, 8)
+    slow = {32 * MIB: 0.5, 16 * MIB: 0.5, 8 * MIB: 0.5}
+    runs = [run(2, rate=lambda size: expected.at(size).busbw_gb_per_s, shares=slow)]
+    assert note in judge(runs, ALL_REDUCE, expect=expect_h100).notes
+
+
 def test_a_machine_that_it_cannot_be_is_noted() -> None:
     judged = judge(reaching(1.5), ALL_REDUCE, expect=expect_h100)
     assert judged.verdict is Verdict.HEALTHY

@@ -206,7 +206,7 @@ def test_what_is_known_to_be_off_is_said() -> None:
     assert expect(NVL72, 2).notes == expect(H100).notes == ()
     mi355x = find_machine("mi355x-8x400g")
     assert expect_collective(mi355x, Collective.ALLTOALL, 1).notes
-    assert any("of the curve" in note for note in expect(A100, 4).notes)
+    assert any("of theory there" in note for note in expect(A100, 4).notes)
 
 
 def test_what_is_known_to_be_off_judges_no_machine() -> None:

@@ -15,7 +15,7 @@ from ncdiag.diagnose.bench.thresholds import (
     LEAST_HISTORY,
     LEAST_LEVEL_SIZES,
 )
-from ncdiag.expect.collective import CollectiveExpectation
+from ncdiag.expect.collective import OF_MIDDLE_SIZES, CollectiveExpectation
 from ncdiag.expect.traffic import Collective
 from ncdiag.model.bench import (
     BenchCurve,
@@ -205,7 +205,9 @@ class _Group:
         if self._expected is None:
             yield _NO_EXPECTATION
         else:
-            yield from self._expected.notes
+            for note in self._expected.notes:
+                if note != OF_MIDDLE_SIZES or self._misses_middle_sizes():
+                    yield note
         if (self.curve.efficiency or 0.0) > EXCEEDS_SHARE:
             yield (
                 f"{self._where()} reach more than theory allows: these are no "
@@ -261,6 +263,14 @@ class _Group:
                 ),
                 next="put that right and measure again",
             )
+
+    def _misses_middle_sizes(self) -> bool:
+        """Whether a size for which theory proves nothing misses it as a fault would."""
+        return self._expected is not None and any(
+            rate < self._faulty_below * (point.expected_busbw_gb_per_s or 0.0)
+            for point, rate in rated(self.curve.points)
+            if not self._expected.judges(point.size_bytes)
+        )
 
     def _falls_short_from(self, size_bytes: int) -> bool:
         """Whether every measurement from one size on misses theory, and more than one size does."""
