@@ -159,7 +159,7 @@ def _known_to_be_off(
     """What published runs of large messages say against it; docs/expect.md has the figures."""
     notes = []
     if algorithm in _BY_NVLS and layout.per_domain > _MOST_GPUS_PROVED:
-        notes.append("published runs of 72 GPUs reach 60 to 80 % of this: do not judge by it")
+        notes.append("runs of 72 GPUs reach 60 to 80 % of this: do not judge by it")
     if collective is Collective.ALLTOALL and machine.gpu.startswith(_NEWEST_XGMI):
         notes.append("AMD's reference for MI355X is 86 % of this: do not judge by it")
     return tuple(notes)
