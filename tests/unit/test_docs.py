@@ -100,7 +100,9 @@ def test_there_are_examples_and_they_can_fail() -> None:
         assert_alike("a 1 b\nd\n", "a ... b\nc\n")
 
 
-@pytest.mark.parametrize("script", ["quickstart", "test", "netlab", "build-nccl-tests", "gpu-check"])
+@pytest.mark.parametrize(
+    "script", ["quickstart", "test", "netlab", "build-nccl-tests", "gpu-check"]
+)
 def test_every_script_can_be_started_and_stands_in_the_readme_or_the_docs(script: str) -> None:
     assert os.access(ROOT / "bin" / script, os.X_OK)
     texts = [page.read_text() for page in PAGES]
