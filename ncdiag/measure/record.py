@@ -183,6 +183,7 @@ class SweepRecord:
                 pairs=pairs,
                 engine=self.plan.engine,
                 launcher=self.plan.launcher,
+                endpoint="host" if self.plan.inside is None else "GPU",
             ),
             diagnosis=replace(diagnosis, notes=notes),
             settings=self.plan.settings,

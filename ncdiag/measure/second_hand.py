@@ -22,6 +22,14 @@ _WORDS = tuple(
         (r", but not measured again in quiet", ", but only while other pairs were measured"),
     )
 )
+_GPU = re.compile(r"gpu(\d+)(?=->|\Z)")
+# The same of devices inside a host.
+_OF_DEVICES = (
+    *_WORDS,
+    (re.compile(r"\bboth hosts\b"), "both GPUs"),
+    (re.compile(r"\bother hosts\b"), "other GPUs"),
+    (re.compile(r"\bno single host\b"), "no single GPU"),
+)
 _DEVICES = "the links are inside one host, so no host is isolated for them"
 
 
@@ -35,11 +43,14 @@ def as_imported(diagnosis: Diagnosis, plan: Plan) -> Diagnosis:
     if inside:
         diagnosis = without_topology(diagnosis)
     cut = plan.cut and diagnosis.verdict is Verdict.HEALTHY
-    notes = (*plan.notes, *map(_told, diagnosis.notes), *((_DEVICES,) if inside else ()))
+    told = [_told(note, inside=inside) for note in diagnosis.notes]
+    notes = (*plan.notes, *told, *((_DEVICES,) if inside else ()))
     return replace(
         diagnosis,
         verdict=Verdict.INCONCLUSIVE if cut else diagnosis.verdict,
-        hosts=tuple(replace(host, reason=_told(host.reason)) for host in diagnosis.hosts),
+        hosts=tuple(
+            replace(host, reason=_told(host.reason, inside=inside)) for host in diagnosis.hosts
+        ),
         culprits=tuple(_culprit(one, plan) for one in diagnosis.culprits),
         isolate=() if inside else diagnosis.isolate,
         good=() if inside else diagnosis.good,
@@ -50,13 +61,16 @@ def as_imported(diagnosis: Diagnosis, plan: Plan) -> Diagnosis:
 def _culprit(one: Culprit, plan: Plan) -> Culprit:
     """A culprit in true words; what to do about a device is another thing than about a host."""
     todo = one.next
-    if plan.inside is not None:
+    inside = plan.inside is not None
+    if inside:
         where = f"on {plan.inside}: " if plan.inside else ""
-        todo = f"{where}nvidia-smi nvlink -e, nvidia-smi topo -m and dmesg tell of {one.name}"
-    return replace(one, reason=_told(one.reason), next=todo)
+        numbers = _GPU.findall(one.name)
+        what = f"GPU{'s' if len(numbers) > 1 else ''} {' and '.join(numbers)}"
+        todo = f"{where}look at {what} with nvidia-smi nvlink -e, nvidia-smi topo -m and dmesg"
+    return replace(one, reason=_told(one.reason, inside=inside), next=todo)
 
 
-def _told(text: str) -> str:
-    for theirs, ours in _WORDS:
+def _told(text: str, *, inside: bool) -> str:
+    for theirs, ours in _OF_DEVICES if inside else _WORDS:
         text = theirs.sub(ours, text)
     return text

@@ -143,7 +143,11 @@ class Contention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPlan:
-    """What a sweep set out to do."""
+    """What a sweep set out to do.
+
+    ``endpoint`` is what ``hosts`` counts: ``host``, or ``GPU`` where links inside hosts were
+    imported.
+    """
 
     mode: str
     hosts: int
@@ -151,6 +155,7 @@ class SweepPlan:
     pairs: int
     engine: str
     launcher: str
+    endpoint: str = "host"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

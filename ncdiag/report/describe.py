@@ -8,6 +8,7 @@ from ncdiag.model.units import format_count, format_duration, format_rate, forma
 from ncdiag.model.verdict import (
     Contention,
     Culprit,
+    CulpritKind,
     Direction,
     HostStatus,
     LinkStatus,
@@ -16,6 +17,7 @@ from ncdiag.model.verdict import (
     Verdict,
 )
 
+_HOST = "host"
 _DIRECTIONS = {
     Direction.SEND: "sending",
     Direction.RECEIVE: "receiving",
@@ -29,10 +31,10 @@ def verdict(report: SweepReport) -> str:
     if diagnosis.verdict is Verdict.HEALTHY:
         found = "nothing is wrong with the links that were measured"
     elif diagnosis.verdict is Verdict.FAULTY:
-        found = (
-            f"{format_count(len(diagnosis.culprits), 'culprit')}, isolate {len(diagnosis.isolate)} "
-            f"of {format_count(report.plan.hosts, 'host')}"
-        )
+        found = format_count(len(diagnosis.culprits), "culprit")
+        if report.plan.endpoint == _HOST:  # what is inside of one cannot be isolated
+            hosts = format_count(report.plan.hosts, _HOST)
+            found += f", isolate {len(diagnosis.isolate)} of {hosts}"
     else:
         found = ", ".join(_unknowns(report)) or "too little was measured to decide"
     stopped = " (interrupted: as known so far)" if report.interrupted else ""
@@ -44,11 +46,12 @@ def _unknowns(report: SweepReport) -> list[str]:
     links = Counter(link.status for link in report.diagnosis.links)
     unreachable, undecided = hosts[HostStatus.UNREACHABLE], hosts[HostStatus.INCONCLUSIVE]
     failed, unclear = links[LinkStatus.ERROR], links[LinkStatus.INCONCLUSIVE]
+    end = report.plan.endpoint
     return [
         text
         for number, text in (
-            (unreachable, f"{format_count(unreachable, 'host')} unreachable"),
-            (undecided, f"{format_count(undecided, 'host')} undecided"),
+            (unreachable, f"{format_count(unreachable, end)} unreachable"),
+            (undecided, f"{format_count(undecided, end)} undecided"),
             (failed, f"{format_count(failed, 'measurement')} failed"),
             (unclear, f"{format_count(unclear, 'link')} inconclusive"),
         )
@@ -58,10 +61,10 @@ def _unknowns(report: SweepReport) -> list[str]:
 
 def measured(report: SweepReport) -> str:
     """One line: when, how long, and what was planned."""
-    plan = report.plan
+    plan, end = report.plan, report.plan.endpoint
     when = report.started.replace("T", " ").removesuffix("Z")
     return (
-        f"{when} UTC, {format_duration(report.seconds)}; {format_count(plan.hosts, 'host')}, "
+        f"{when} UTC, {format_duration(report.seconds)}; {format_count(plan.hosts, end)}, "
         f"{format_count(plan.pairs, 'pair')} in {format_count(plan.rounds, 'round')} "
         f"({plan.mode}, {plan.engine}, {plan.launcher})"
     )
@@ -111,9 +114,10 @@ def hosts_by_reason(report: SweepReport, status: HostStatus) -> list[tuple[str, 
     ]
 
 
-def culprit(one: Culprit) -> str:
+def culprit(one: Culprit, endpoint: str = _HOST) -> str:
     """``host h3 (sending)``: what is blamed, and for which direction."""
-    name = one.name if one.name == one.kind else f"{one.kind} {one.name}"
+    plain = one.name == one.kind or (one.kind is CulpritKind.HOST and endpoint != _HOST)  # gpu2
+    name = one.name if plain else f"{one.kind} {one.name}"
     one_way = one.kind == "link" and one.direction is not Direction.BOTH
     return name if one_way else f"{name} ({_DIRECTIONS[one.direction]})"
 

@@ -44,7 +44,7 @@ def render(report: SweepReport) -> bytes:
     map_dots = side * max(1, round(_MAP_DOTS / side))
     figure, axes = _figure(map_dots, names)
     _draw(axes, shares, failed)
-    _label(axes, names, block)
+    _label(axes, names, block, report.plan.endpoint)
     if side <= _NUMBERS_UP_TO:
         _write_numbers(axes, shares)
     else:
@@ -93,7 +93,7 @@ def _draw(axes: Axes, shares: Shares, failed: NDArray[np.bool_]) -> None:
     axes.imshow(overlay, interpolation="nearest")
 
 
-def _label(axes: Axes, names: Sequence[str], block: int) -> None:
+def _label(axes: Axes, names: Sequence[str], block: int, endpoint: str) -> None:
     side = max(1, -(-len(names) // block))
     places = list(range(0, side, max(1, -(-side // _MAX_LABELS))))
     labels = [_short(names[place * block]) if names else "" for place in places]
@@ -102,8 +102,8 @@ def _label(axes: Axes, names: Sequence[str], block: int) -> None:
     axes.set_yticks(places, labels, parse_math=False)
     axes.xaxis.tick_top()
     axes.tick_params(labelsize=8, length=2)
-    axes.set_xlabel("receiving host")
-    axes.set_ylabel("sending host")
+    axes.set_xlabel(f"receiving {endpoint}")
+    axes.set_ylabel(f"sending {endpoint}")
     axes.xaxis.set_label_position("bottom")
 
 

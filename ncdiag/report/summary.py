@@ -47,7 +47,8 @@ def _culprits(report: SweepReport) -> Iterator[str]:
     for number, one in enumerate(culprits[:_CULPRITS], start=1):
         left_out = _more(len(culprits) - _CULPRITS) if number == _CULPRITS else ""
         reaches = f"{'with' if one.damaged else 'at'} {describe.reaches(one)}"
-        yield (f"culprit:     {describe.culprit(one)} {reaches}: {one.reason}{left_out}")
+        name = describe.culprit(one, report.plan.endpoint)
+        yield f"culprit:     {name} {reaches}: {one.reason}{left_out}"
 
 
 def _more(number: int) -> str:

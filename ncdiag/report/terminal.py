@@ -31,7 +31,7 @@ def render_terminal(report: SweepReport, console: Console, directory: Path) -> N
     report = presentable(report)
     diagnosis = report.diagnosis
     if diagnosis.culprits:
-        console.print(_culprits(diagnosis.culprits))
+        console.print(_culprits(diagnosis.culprits, report.plan.endpoint))
     for status, what in _UNSETTLED.items():
         for nodes, reason in describe.hosts_by_reason(report, status):
             say(console, what, f"{nodes}: {reason}")
@@ -50,7 +50,7 @@ def render_terminal(report: SweepReport, console: Console, directory: Path) -> N
     console.print(line, soft_wrap=True)
 
 
-def _culprits(culprits: tuple[Culprit, ...]) -> Table:
+def _culprits(culprits: tuple[Culprit, ...], endpoint: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False)
     table.add_column("culprit", max_width=26, overflow="fold")
     table.add_column("reaches", justify="right", no_wrap=True)
@@ -61,7 +61,7 @@ def _culprits(culprits: tuple[Culprit, ...]) -> Table:
         if one.next:
             why.append(f"\n-> {one.next}", style="dim")
         table.add_row(
-            Text(describe.culprit(one), style="bold"),
+            Text(describe.culprit(one, endpoint), style="bold"),
             describe.reaches(one),
             describe.percent(one.confidence),
             why,

@@ -66,6 +66,7 @@ def test_what_ran_beside_others_names_suspects_and_accuses_nobody(
         "pairs": 10,
         "engine": name.partition("_")[0].removesuffix(".txt"),
         "launcher": "import",
+        "endpoint": "host",
     }
     notes = "\n".join(report["notes"])  # type: ignore[arg-type]
     assert "may be contention" in notes
@@ -143,7 +144,15 @@ def test_devices_inside_a_host_are_named_and_never_isolated(name: str, tmp_path:
     report = sweep_of(tmp_path)
     (culprit,) = report["culprits"]  # type: ignore[misc]
     assert culprit["name"] == "gpu17:gpu2"  # type: ignore[index]
-    assert "nvlink" in culprit["next"]  # type: ignore[index]
+    assert "on gpu17: look at GPU 2 with nvidia-smi nvlink" in culprit["next"]  # type: ignore[index]
+    assert report["plan"]["endpoint"] == "GPU"  # type: ignore[index]
+    summary = (tmp_path / "summary.txt").read_text()
+    assert summary.startswith("ncdiag sweep: FAULTY - 1 culprit\n")
+    assert "; 4 GPUs, 6 pairs" in summary
+    assert "culprit:     gpu17:gpu2 (both directions) at 50 %" in summary
+    page = (tmp_path / "report.html").read_text()
+    assert "ncdiag sweep of 4 GPUs" in page
+    assert "good hosts" not in page
     assert report["isolate"] == report["good"] == []
     assert (tmp_path / "hosts.isolate.txt").read_text() == ""
     assert (tmp_path / "hosts.good.txt").read_text() == ""
