@@ -194,6 +194,24 @@ def test_superbench_names_the_node_that_falls_behind(tmp_path: Path) -> None:
     finding = bench_of(tmp_path)["findings"][0]  # type: ignore[index]
     assert finding["host"] == "sb-03"
     assert "61 % of" in finding["text"]
+    summary = (tmp_path / "summary.txt").read_text()
+    assert "all_reduce over 8 ranks on each of 4 hosts" in summary
+    assert "yardstick:   each other: 4 hosts that were measured alike" in summary
+
+
+def test_curves_of_single_hosts_tell_whose_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = (DATA / "superbench.jsonl").read_text().replace("sb-01", "$a$_{")
+    (tmp_path / "in.jsonl").write_text(data)
+    assert run(tmp_path / "in.jsonl", "--output", tmp_path / "out") == 1
+    words = [line.split() for line in capsys.readouterr().out.splitlines()]
+    rows = [line for line in words if line[1:3] == ["8", "224"] or line[1:3] == ["8", "134"]]
+    assert [row[0] for row in rows] == ["$a$_{", "sb-02", "sb-03", "sb-04"]
+    assert any(line[:2] == ["plateau", "sb-04:"] for line in words)
+    page = (tmp_path / "out/bench.html").read_text()
+    assert '<td class="number">sb-02</td>' in page
+    assert "fewer hosts" not in page
 
 
 @pytest.fixture(scope="session")

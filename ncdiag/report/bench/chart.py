@@ -105,9 +105,9 @@ def sizes_chart(curve: BenchCurve, others: Sequence[BenchCurve]) -> Chart | None
 
 
 def hosts_chart(curves: Sequence[BenchCurve]) -> Chart | None:
-    """Plateaus over the number of hosts; ``None`` for fewer than two."""
+    """Plateaus over the number of hosts; ``None`` for fewer than two numbers."""
     known = [(one, one.plateau_busbw_gb_per_s) for one in curves if one.plateau_busbw_gb_per_s]
-    if len(known) < 2:
+    if len({len(one.hosts) for one, _ in known}) < 2:
         return None
     theory = [
         (len(one.hosts), one.expected_busbw_gb_per_s)

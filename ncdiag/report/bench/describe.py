@@ -51,8 +51,17 @@ def _is_compared(report: BenchReport) -> bool:
         return False
     if curve.expected_busbw_gb_per_s is not None or curve.history_plateau_gb_per_s is not None:
         return True
-    alone = [one for one in report.curves if len(one.hosts) == 1 and one.ranks == curve.ranks]
-    return len(alone) >= _FEW_ALIKE
+    return len(_alike(report, curve)) >= _FEW_ALIKE
+
+
+def _alike(report: BenchReport, curve: BenchCurve) -> list[BenchCurve]:
+    """The curves of single hosts with as many ranks, which are compared with each other."""
+    return [one for one in report.curves if len(one.hosts) == 1 and one.ranks == curve.ranks]
+
+
+def apart(report: BenchReport) -> bool:
+    """Whether several curves are of other hosts, and not of more of them."""
+    return len({len(one.hosts) for one in report.curves}) < len(report.curves)
 
 
 def verdict(report: BenchReport) -> str:
@@ -101,6 +110,8 @@ def what(report: BenchReport) -> str:
     if curve is None:
         return report.collective
     ranks = format_count(curve.ranks, "rank")
+    if apart(report) and len(_alike(report, curve)) == len(report.curves):
+        return f"{report.collective} over {ranks} on each of {len(report.curves)} hosts"
     return f"{report.collective} over {ranks} on {format_count(len(curve.hosts), 'host')}"
 
 
@@ -139,6 +150,8 @@ def yardstick(report: BenchReport) -> str:
             f"median of {curve.history_runs} earlier benchmarks "
             f"{curve.history_plateau_gb_per_s:.4g} GB/s"
         )
+    if curve is not None and len(alike := _alike(report, curve)) >= _FEW_ALIKE:
+        parts.append(f"each other: {len(alike)} hosts that were measured alike")
     return "; ".join(parts) or "none: cliffs, wrong data and slow ranks were looked for alone"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ncdiag.model.bench import BenchCurve, BenchPoint, BenchReport
+from ncdiag.model.nodes import fold
 from ncdiag.model.units import format_bytes
 from ncdiag.report.bench import describe
 from ncdiag.report.palette import LIGHT
@@ -24,6 +25,7 @@ _MEASURED, _THEORY, _HISTORY, _FAULT, _OTHER = (
     "#9cc3e2",
 )
 _MOST_HOST_LABELS = 16
+_FEWER = "fewer hosts"
 # Of the height of the picture: lines that end closer than this share a label.
 _LABEL_SHARE = 0.04
 
@@ -31,7 +33,7 @@ _LABEL_SHARE = 0.04
 def render(report: BenchReport) -> bytes:
     """The picture as PNG."""
     scaling = [curve for curve in report.curves if curve.plateau_busbw_gb_per_s is not None]
-    two = len(report.curves) > 1 and len(scaling) > 1
+    two = len({len(curve.hosts) for curve in scaling}) > 1
     figure = new_figure((9, 9.5 if two else 5.6), _DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot(2, 1, 1) if two else figure.add_subplot()
     curve = describe.largest(report)
@@ -40,7 +42,7 @@ def render(report: BenchReport) -> bytes:
         axes.set_axis_off()
     else:
         others = [one for one in report.curves if one is not curve and one.points]
-        _draw(axes, curve, others)
+        _draw(axes, curve, others, "other hosts" if describe.apart(report) else _FEWER)
     if two:
         _draw_scaling(figure.add_subplot(2, 1, 2), scaling)
     title = f"{describe.headline(report)}: {describe.verdict(report)}"
@@ -53,7 +55,7 @@ def _rated(curve: BenchCurve) -> list[tuple[BenchPoint, float]]:
     return [(one, one.busbw_gb_per_s) for one in curve.points if one.busbw_gb_per_s is not None]
 
 
-def _draw(axes: Axes, curve: BenchCurve, others: Sequence[BenchCurve]) -> None:
+def _draw(axes: Axes, curve: BenchCurve, others: Sequence[BenchCurve], whose: str) -> None:
     for number, one in enumerate(others):
         known = _rated(one)
         axes.plot(
@@ -61,12 +63,19 @@ def _draw(axes: Axes, curve: BenchCurve, others: Sequence[BenchCurve]) -> None:
             [rate for _, rate in known],
             color=_OTHER,
             linewidth=1,
-            label=None if number else "fewer hosts",
+            label=None if number else whose,
         )
-    _label_ends(axes, others)
+    if whose == _FEWER:
+        _label_ends(axes, others)
     _draw_bands(axes, curve)
     known = _rated(curve)
-    label = f"measured, {len(curve.hosts)} hosts" if others else "measured"
+    label = "measured"
+    if others:
+        label += (
+            f", {len(curve.hosts)} hosts"
+            if whose == _FEWER
+            else f", {drawable(fold(curve.hosts))}".replace("$", r"\$")
+        )
     axes.plot(
         [point.size_bytes for point, _ in known],
         [rate for _, rate in known],

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ncdiag.model.bench import BenchCurve, BenchFinding, BenchPoint, BenchReport, BenchSeverity
+from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_bytes
 from ncdiag.model.verdict import Verdict
@@ -30,8 +31,10 @@ def render_terminal(report: BenchReport, console: Console, directory: Path | Non
     report = presentable(report)
     curve = describe.largest(report)
     if len(report.curves) > 1:
-        console.print(_scaling(report.curves))
+        console.print(_scaling(report.curves, named=describe.apart(report)))
     if curve is not None and curve.points:
+        if describe.apart(report):
+            console.print(Text(fold(curve.hosts), style="bold"))
         console.print(_sizes(curve))
     for finding in report.findings[:_MOST_FINDINGS]:
         _finding(console, finding)
@@ -43,7 +46,8 @@ def render_terminal(report: BenchReport, console: Console, directory: Path | Non
         say(console, "note", note)
     say(console, "measured", describe.measured(report))
     if curve is not None and curve.points:
-        say(console, "plateau", describe.plateau(curve))
+        whose = f"{fold(curve.hosts)}: " if describe.apart(report) else ""
+        say(console, "plateau", whose + describe.plateau(curve))
     say(console, "yardstick", describe.yardstick(report))
     if directory is not None:
         say_whole(console, "report", visible(str(directory / "bench.html")))
@@ -104,11 +108,12 @@ def _spread(point: BenchPoint) -> str:
     return low if low == high else f"{low}-{high}"
 
 
-def _scaling(curves: Sequence[BenchCurve]) -> Table:
+def _scaling(curves: Sequence[BenchCurve], *, named: bool) -> Table:
+    """A row for each curve; ``named`` says whose they are, where their number does not."""
     table = _table("hosts", "ranks", "plateau GB/s", "expected", "share", "")
     for curve in curves:
         table.add_row(
-            f"{len(curve.hosts)}",
+            Text(_cut(fold(curve.hosts))) if named else f"{len(curve.hosts)}",
             f"{curve.ranks}",
             describe.rate(curve.plateau_busbw_gb_per_s),
             describe.rate(curve.expected_busbw_gb_per_s),
