@@ -53,7 +53,9 @@ from ncdiag.report.bench import write as bench_files
 from ncdiag.report.presentable import presentable
 
 LINKS = "links"
+# Each is opened: a directory with more is no folder of results, but a mistyped path.
 _MAX_FILES = 20_000
+# So many still fit a screen with the verdict; what else there is is counted.
 _MAX_NOTES = 8
 _NAMED = re.compile(r"([\w.:-]{1,255}(?:,[\w.:-]{1,255}){0,100000})=(.+)\Z", re.DOTALL)
 _WORST_FIRST = (Verdict.FAULTY, Verdict.INCONCLUSIVE, Verdict.HEALTHY)

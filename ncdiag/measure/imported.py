@@ -15,6 +15,7 @@ from ncdiag.measure.imported_names import hosts_of
 from ncdiag.measure.journal import IMPORTED, HostState, Line, Plan, RunEnd
 from ncdiag.measure.plausible import MAX_RAILS
 from ncdiag.measure.record import SweepRecord
+from ncdiag.measure.second_hand import UNKNOWN_NIC
 from ncdiag.model.bench import BenchRun
 from ncdiag.model.benchmark import Benchmark
 from ncdiag.model.errors import UsageError
@@ -31,6 +32,7 @@ UNKNOWN_HOST = "unknown"
 # More than this over a NIC's own rate is no noise: more than one NIC took part.
 _ABOVE_RATE = 1.1
 _GBIT = 8.0
+# Notes, and suspects, that still fit a screen with the verdict; what else there is is counted.
 _SHOWN = 8
 _SWEEP = re.compile(r"ncdiag sweep --nodes \S+")
 _AGAIN = "imported: nothing was measured again, so contention could not be excluded"
@@ -171,10 +173,31 @@ def sweep_lines(
     if len(names) < 2:
         raise UsageError("the figures are of fewer than two hosts: there is no link to judge")
     chosen, notes = _hosts(names, hosts, pairs, told, inside)
+    plan = _plan(told, chosen, inside, notes, setting)
+    states = [HostState(name=host.name, facts=_facts(host, plan.engine)) for host in chosen]
+    end = RunEnd(seconds=0.0)
     together = any(one.together for one in told)
-    plan = Plan(
+    if together:
+        slow = [pair for pair in pairs if not pair.damaged]  # damage is proven without this
+        quiet = [_measured(pair, Purpose.QUIET, plan.engine) for pair in slow]
+        suspected = SweepRecord.of([plan, *states, *quiet, end]).report().diagnosis.culprits
+        plan = replace(plan, notes=(*map(_suspicion, suspected[:_SHOWN]), *plan.notes))
+    purpose = Purpose.ROUND if together else Purpose.QUIET
+    return [plan, *states, *(_measured(pair, purpose, plan.engine) for pair in pairs), end]
+
+
+def _plan(
+    told: Sequence[ForeignResults],
+    hosts: Sequence[Host],
+    inside: str | None,
+    notes: Sequence[str],
+    setting: Setting,
+) -> Plan:
+    """What a sweep would have planned that measured ``told``."""
+    together = any(one.together for one in told)
+    return Plan(
         started=setting.started,
-        hosts=tuple(chosen),
+        hosts=tuple(hosts),
         mode=IMPORTED,
         engine=told[0].format,
         launcher=LAUNCHER,
@@ -194,15 +217,6 @@ def sweep_lines(
         cut=any(one.cut for one in told),
         inside=inside,
     )
-    states = [HostState(name=host.name, facts=_facts(host, plan.engine)) for host in chosen]
-    end = RunEnd(seconds=0.0)
-    if together:
-        slow = [pair for pair in pairs if not pair.damaged]  # damage is proven without this
-        quiet = [_measured(pair, Purpose.QUIET, plan.engine) for pair in slow]
-        suspected = SweepRecord.of([plan, *states, *quiet, end]).report().diagnosis.culprits
-        plan = replace(plan, notes=(*map(_suspicion, suspected[:_SHOWN]), *plan.notes))
-    purpose = Purpose.ROUND if together else Purpose.QUIET
-    return [plan, *states, *(_measured(pair, purpose, plan.engine) for pair in pairs), end]
 
 
 def _check_together(told: Sequence[ForeignResults]) -> None:
@@ -313,7 +327,7 @@ def _notes(told: Sequence[ForeignResults]) -> list[str]:
 
 def _facts(host: Host, engine: str) -> HostFacts:
     """One NIC for all there is to know, so that ``rate=`` of the hosts file is its rate."""
-    name = host.nics[0] if host.nics else "nic"
+    name = host.nics[0] if host.nics else UNKNOWN_NIC
     rdma = name if engine == "perftest" else None
     return HostFacts(hostname=host.name, nics=(Nic(name=name, kind=NicKind.ETHERNET, hca=rdma),))
 

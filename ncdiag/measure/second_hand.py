@@ -22,6 +22,9 @@ _WORDS = tuple(
         (r", but not measured again in quiet", ", but only while other pairs were measured"),
     )
 )
+UNKNOWN_NIC = "nic"
+"""What the NIC of a host is called of which results tell none: no command can name it."""
+_ITS_COUNTERS = re.compile(rf"ethtool -S {UNKNOWN_NIC}, |, ethtool -S {UNKNOWN_NIC}\b")
 _GPU = re.compile(r"gpu(\d+)(?=->|\Z)")
 # The same of devices inside a host.
 _OF_DEVICES = (
@@ -60,7 +63,7 @@ def as_imported(diagnosis: Diagnosis, plan: Plan) -> Diagnosis:
 
 def _culprit(one: Culprit, plan: Plan) -> Culprit:
     """A culprit in true words; what to do about a device is another thing than about a host."""
-    todo = one.next
+    todo = _ITS_COUNTERS.sub("", one.next)
     inside = plan.inside is not None
     if inside:
         where = f"on {plan.inside}: " if plan.inside else ""

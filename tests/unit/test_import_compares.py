@@ -107,6 +107,8 @@ def test_a_host_measured_with_less_is_undecided_and_never_blamed(
 def test_a_host_that_is_slow_at_every_size_is_still_named(tmp_path: Path) -> None:
     code, report = imported(tmp_path, every(lambda odd: osu(12000.0 if odd else 49000.0)))
     assert (code, report["isolate"]) == (1, [ODD])
+    todo = report["culprits"][0]["next"]
+    assert todo.startswith(f"on {ODD}: check cable and optics; then ncdiag sweep --nodes {ODD},")
 
 
 def test_small_messages_that_are_fast_enough_prove_a_link_healthy(tmp_path: Path) -> None:

@@ -23,8 +23,10 @@ _ROW = re.compile(r"\s{0,12}(\d{1,5})((?:\s{1,20}(?:N/A|\d{1,9}(?:\.\d{1,4})?))+
 _COLUMNS = re.compile(r"\s{2,40}0(?:\s{1,20}\d{1,5})*\s*\Z")
 _PROCESS = re.compile(r"Process\s{1,6}(\d{1,6}) \(([^)\s]{1,200})\): device\s{1,4}(\d{1,4})")
 _HOST = re.compile(r"^(?:Hostname|Host(?: name)?): (\S{1,200})\s*\Z", re.IGNORECASE)
-# A GPU this far below the others at the same copy is worth a line.
+# A GPU this far below the others at the same copy is worth a line: GPUs of one host agree within
+# a few per cent, and a PCIe link that lost a generation or half its lanes has half of it.
 _ODD = 0.8
+# With fewer, the median is one of two, and nobody can tell which one is odd.
 _FEW = 3
 
 
