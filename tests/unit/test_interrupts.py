@@ -111,7 +111,12 @@ def test_ctrl_c_soon_after_the_start_is_silent_or_too_late(delay_ms: int) -> Non
         wait_at_most(process, delay_ms / 1000)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) in {(0, ""), (130, ""), (130, "ncdiag: interrupted\n")}
+    # With nothing left to run, Python gives signals back to the system: shells call that 130 too.
+    killed = (-signal.SIGINT, "")
+    assert (process.returncode, err) in {
+        *((0, ""), (130, ""), (130, "ncdiag: interrupted\n")),
+        killed,
+    }
 
 
 def wait_at_most(process: subprocess.Popen[str], timeout_s: float) -> None:

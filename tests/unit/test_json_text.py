@@ -16,13 +16,28 @@ ROOT = Path(__file__).parents[2]
 BETWEEN_PROGRAMS = {
     "cli/topo/capturing.py",
     "cluster/fleet/protocol.py",
+    "cluster/mpi/ways.py",
     "health/devices.py",
     "health/self_report.py",
     "health/topology/capture.py",
+    "measure/bench/nccl_tests.py",
+    "measure/bench/torch_child.py",
+    "measure/bench/torch_engine.py",
+    "measure/bench/torch_task.py",
+    "measure/bench/wrapped.py",
+    "measure/engines/mpi/control.py",
+    "measure/engines/mpi/messages.py",
+    "measure/engines/nccl_tests/engine.py",
+    "measure/engines/nccl_tests/look.py",
+    "measure/engines/perftest/engine.py",
+    "measure/engines/perftest/task.py",
     "measure/engines/torch/child.py",
     "measure/engines/torch/engine.py",
     "measure/engines/torch/task.py",
     "measure/journal.py",
+    "measure/nccl_tests_rank.py",
+    "store/benches.py",
+    "store/store.py",
 }
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\x7f\x9b\u202e\u2028\U000e0041"))
 

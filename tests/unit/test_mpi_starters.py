@@ -134,11 +134,6 @@ def test_beside_kubernetes_there_is_none_as_no_sshd_is_in_pods(install: Install)
         choose_starter(launcher)
 
 
-def test_starters_need_no_launchers_which_need_them() -> None:
-    code = "import sys, ncdiag.cluster.mpi; sys.exit('ncdiag.cluster.launchers' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_a_launcher_of_mpi_has_its_own_starter_or_none(install: Install) -> None:
     install("bin/mpirun", MPICH)
     with pytest.raises(UsageError, match=r"openmpi cannot be used: .*mpirun is Hydra"):
