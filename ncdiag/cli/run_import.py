@@ -264,7 +264,7 @@ def _benches(results: Sequence[ForeignResults], found: Found, wanted: Wanted) ->
             collective,
             expect=_expectation(wanted.machine, collective),
             faulty_below=wanted.faulty_below,
-            whole=not any(one.cut for one in results),
+            whole=not any(one.cut or one.failed for one in results),
         )
         odd = odd_hosts(judged.curves, wanted.faulty_below)
         report = BenchReport(

@@ -214,7 +214,7 @@ def _plan(
             *notes,
             *_notes(told),
         ),
-        cut=any(one.cut for one in told),
+        cut=any(one.cut or one.failed for one in told),
         inside=inside,
     )
 

@@ -38,7 +38,8 @@ class ForeignResults:
     stand for hosts whose names the file does not tell, in the order in which they would be named.
     ``together`` says that pairs were measured while others were: what is slow may be contention.
     ``sums`` says that a figure may be the sum of both directions, so that no rate is a yardstick.
-    ``cut`` says that the file ends too early; ``notes`` are lines an operator should read.
+    ``cut`` says that the file ends too early, ``failed`` that it tells of something that failed
+    or cannot be told: neither is healthy. ``notes`` are lines an operator should read.
     """
 
     format: str
@@ -52,4 +53,5 @@ class ForeignResults:
     benchmarks: list[Benchmark] = field(default_factory=list)
     started: str | None = None
     cut: bool = False
+    failed: bool = False
     notes: list[str] = field(default_factory=list)

@@ -199,6 +199,32 @@ def test_superbench_names_the_node_that_falls_behind(tmp_path: Path) -> None:
     assert "yardstick:   each other: 4 hosts that were measured alike" in summary
 
 
+def test_what_failed_is_undecided_and_not_called_cut_short(tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in (DATA / "superbench.jsonl").read_text().splitlines()]
+    kept = [one for one in lines if one["node"] != "sb-03"]
+    kept[0]["nccl-bw/return_code"] = 32
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, kept)) + "\n")
+    store = tmp_path / "store"
+    arguments = ("--output", tmp_path / "out", "--record", "--store", store)
+    assert run(tmp_path / "in.jsonl", *arguments) == 3
+    notes = "\n".join(bench_of(tmp_path / "out")["notes"])  # type: ignore[arg-type]
+    assert "failed with code 32" in notes
+    assert "cut short" not in notes
+
+
+def test_the_list_of_runs_says_what_was_imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = ("--record", "--store", tmp_path / "store")
+    assert run(DATA / "mpigraph.txt", "--output", tmp_path / "a", *kept) == 3
+    assert run(DATA / "rccl.json", "--output", tmp_path / "b", *kept) == 0
+    capsys.readouterr()
+    assert main.run(["history", "--store", str(tmp_path / "store")]) == 0
+    shown = capsys.readouterr().out
+    assert "links, by mpigraph" in shown
+    assert "all_reduce, by rccl-tests" in shown
+
+
 def test_curves_of_single_hosts_tell_whose_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -165,11 +165,11 @@ def test_nvbandwidth_over_several_hosts_names_them() -> None:
     assert nvbandwidth.read(text.encode(), "x").endpoints == ["fir1:gpu0", "fir2:gpu0"]
 
 
-def test_nvbandwidth_that_ended_in_an_error_is_cut() -> None:
+def test_nvbandwidth_that_ended_in_an_error_says_so() -> None:
     document = json.loads(load("nvbandwidth.json"))
     document["nvbandwidth"]["error"] = "CUDA_ERROR_ECC_UNCORRECTABLE"
     results = nvbandwidth.read(json.dumps(document).encode(), "x")
-    assert results.cut
+    assert results.failed
     assert any("ECC" in note for note in results.notes)
 
 

@@ -101,9 +101,9 @@ def test_a_node_on_which_superbench_failed_is_never_healthy() -> None:
     good: dict[str, object] = {"nccl-bw/allreduce_1048576_busbw:0": 80.0, "nccl-bw/return_code": 0}
     metrics = dict.fromkeys(NODES, good) | {"oak2": {"nccl-bw/return_code": 32}}
     found = superbench.read(summary(metrics), "r")
-    assert found.cut
+    assert (found.failed, found.cut) == (True, False)
     assert found.notes == ["oak2: nccl-bw failed with code 32: not healthy"]
-    assert not superbench.read(summary(dict.fromkeys(NODES, good)), "r").cut
+    assert not superbench.read(summary(dict.fromkeys(NODES, good)), "r").failed
 
 
 def test_a_figure_that_is_none_does_not_cost_a_node() -> None:

@@ -166,7 +166,7 @@ def _from_json(data: bytes, results: ForeignResults) -> tuple[list[_Case], dict[
     error = root.get("error")
     if isinstance(error, str) and error.strip():
         results.notes.append(f"it says: {visible(error.strip())[:200]}")
-        results.cut = True
+        results.failed = True
     listed = root.get("testcases")
     cases = []
     for entry in listed if isinstance(listed, list) else ():
@@ -179,6 +179,6 @@ def _from_json(data: bytes, results: ForeignResults) -> tuple[list[_Case], dict[
         case.cut = case.between_gpus and len(case.rows) < max(map(len, case.rows), default=0)
         if entry.get("status") == "Error":
             results.notes.append(f"{visible(case.name)}: ended in an error")
-            results.cut = True
+            results.failed = True
         cases.append(case)
     return cases, {}

@@ -55,7 +55,7 @@ def read(data: bytes, path: str) -> ForeignResults:
     for name, metrics in nodes:
         results.benchmarks += _benchmarks(name, metrics, path)
         for tool, code in _failures(metrics):
-            results.cut = True
+            results.failed = True
             results.notes.append(f"{visible(name)}: {tool} failed with code {code}: not healthy")
     results.pairs = _pairs((metrics for _, metrics in nodes), names, results)
     if len(results.pairs) > MAX_PAIRS:
@@ -146,7 +146,7 @@ def _pairs(
                 best[ends] = size, figure
     if lost:
         results.notes.append(f"{lost} figures are of pairs whose two names cannot be told apart")
-        results.cut = True
+        results.failed = True
     return [
         PairFigure(source=source, target=target, gbit_per_s=figure, size_bytes=size or None)
         for (source, target), (size, figure) in best.items()

@@ -77,6 +77,8 @@ def _what(run: Run) -> str:
     if len(run.culprits) > _BLAMED:
         blamed.append(f"+{len(run.culprits) - _BLAMED} more")
     what = [visible(run.collective)] if run.collective else []
+    if run.kind == "import":
+        what = [f"{what[0] if what else 'links'}, by {visible(run.engine)}"]
     return "; ".join([*what, ", ".join(blamed)] if blamed else what)
 
 
