@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from nccl_tests_programs import NAMES, install
 from nccl_tests_runs import PLANTED, play
@@ -290,6 +290,7 @@ def test_a_record_at_any_place(record: str) -> None:
         st.tuples(st.integers(0, len(printed_run())), st.sampled_from(sorted(RECORDS))), max_size=12
     )
 )
+@example(cuts=[(216, "info"), (221, "info")])  # between them stands 0000:, as a label would
 @settings(deadline=None, max_examples=60)
 def test_many_records_at_any_places(cuts: list[tuple[int, str]]) -> None:
     printed = printed_run()

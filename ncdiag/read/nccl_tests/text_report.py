@@ -25,7 +25,7 @@ _MAX_RANKS = 100_000
 _MAX_HEARD = 1_000_000
 # How a line goes on that nothing was cut from, and what launchers put before each.
 _FRESH = re.compile(rb"#(?:[ \n]|\Z)|\s{2,40}\d{1,16} {1,40}\d{1,16} {1,20}[a-z]|\n|\Z")
-_LABEL = re.compile(rb"(?:\[[^\]\n]{1,80}\](?:<std\w{2,4}>)?:? ?| {0,6}\d{1,6}: ?|[\w.-]{1,80}: )+")
+_LABEL = re.compile(rb"(?:\[[^\]\n]{1,80}\](?:<std\w{2,4}>)?:? ?| {0,6}\d{1,6}: |[\w.-]{1,80}: )+")
 _RECORD = re.compile(
     rb"(?P<feed>\n?)(?:\[\d{4}-\d\d-\d\d[^\]\n]{0,40}\] )?(?<![\w.-])(?P<word>[\w.-]{1,255}+):"
     rb"(?P<pid>\d{1,10}):\d{1,10} (?:\[-?\d{1,4}\] )?"
