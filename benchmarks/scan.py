@@ -1,10 +1,12 @@
 """How fast ``ncdiag parse-log`` reads a large log, beside ripgrep and grep on the same file.
 
 python benchmarks/scan.py [--megabytes 3000] [--files 10000] [--directory /tmp] [--runs 3]
+python benchmarks/scan.py --log 0.04=FILE --log 0.001=FILE
 
 Both logs look like a job of 256 hosts that prints ``NCCL_DEBUG=INFO``: one in which 4 % of the
 lines are messages that matter, and one with 0.1 %. The whole command is timed, from start to end.
-Then it reads one small log, and a folder of many.
+Then it reads one small log, and a folder of many. With ``--log`` only such logs are read as are
+there already; the share is that of the lines that matter (0.04 or 0.001).
 """
 
 import argparse
@@ -211,6 +213,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--directory", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--log", action="append", default=[], metavar="SHARE=FILE")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=chosen.directory) as name:
         directory = Path(name)
@@ -218,6 +221,11 @@ def main() -> None:
         if not patterns.exists():
             patterns = directory / "patterns.txt"
             patterns.write_text(PATTERNS)
+        for given in chosen.log:
+            share, _, file = given.partition("=")
+            compare(Path(file), float(share), patterns, chosen.runs)
+        if chosen.log:
+            return
         small_log(directory)
         engines_agree(directory)
         for share in AIMS:

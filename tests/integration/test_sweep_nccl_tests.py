@@ -1,4 +1,4 @@
-"""Sweeps with programs that play nccl-tests: over real links, and with a thousand pairs."""
+"""Sweeps with programs that play nccl-tests: over real links, and with hundreds of pairs."""
 
 import json
 import os
@@ -41,8 +41,9 @@ leaf1 = ["h[1-3]"]
 """
 # A slow link would take minutes for what it takes a fast one a second to carry.
 SHORT = ("--max-bytes", "16M")
-# As many pairs as fit into a few minutes of two busy cores: 46 hosts are 1,035 pairs.
-HOSTS = 46
+# 496 pairs in rounds of 16: about a minute of two cores. Thousands are run by
+# benchmarks/nccl_tests_pairs.py.
+HOSTS = 32
 SLOW, WRONG = "n007", "n031"
 AT_A_TIME = 16
 
@@ -175,7 +176,7 @@ def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.timeout(900)
-def test_a_thousand_pairs_survive_the_death_of_their_driver(
+def test_hundreds_of_pairs_survive_the_death_of_their_driver(
     many: list[str], tmp_path: Path
 ) -> None:
     pairs = HOSTS * (HOSTS - 1) // 2
