@@ -17,34 +17,25 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from slurm_lab import ON_ONE_MACHINE
 
 FAKE = Path(__file__).parents[1] / "data/env/fake_nccl.py"
 PROGRAMS = ("munged", "munge", "slurmctld", "slurmd", "srun", "sbatch", "sinfo")
 START_S = 60.0
-CONFIGURATION = """
+CONFIGURATION = (
+    """
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={ports[0]}
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
-CryptoType=crypto/munge
-StateSaveLocation={folder}/state
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdSpoolDir={folder}/%n
-SlurmdPidFile={folder}/%n.pid
-SlurmdLogFile={folder}/%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-MpiDefault=none
-ReturnToService=2
+"""
+    + ON_ONE_MACHINE
+    + """
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 NodeName=n[1-2] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports[1]}-{ports[2]}] CPUs=1
 PartitionName=all Nodes=n[1-2] Default=YES OverSubscribe=FORCE:4
 """
+)
 
 
 def free_ports() -> list[int]:

@@ -20,12 +20,8 @@ from typing import Any, Self
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "salloc", "scancel", "scontrol", "sinfo")
 PACKAGES = "slurmd slurmctld slurm-client munge"
 START_S = 90.0
-# The short time-outs bound how long those who wait for a dead node do so.
-CONFIGURATION = """
-ClusterName=netlab
-SlurmctldHost={controller}({address})
-SlurmctldPort={port}
-SlurmdPort={slurmd_port}
+# What several slurmd on one machine need, with all their files in ``folder``.
+ON_ONE_MACHINE = """
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
@@ -41,6 +37,17 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 MpiDefault=none
 ReturnToService=2
+"""
+# The short time-outs bound how long those who wait for a dead node do so.
+CONFIGURATION = (
+    """
+ClusterName=netlab
+SlurmctldHost={controller}({address})
+SlurmctldPort={port}
+SlurmdPort={slurmd_port}
+"""
+    + ON_ONE_MACHINE
+    + """
 MessageTimeout=5
 SlurmdTimeout=10
 KillWait=2
@@ -50,6 +57,7 @@ SelectTypeParameters=CR_CPU
 PartitionName=all Nodes={names} Default=YES OverSubscribe=FORCE:4
 PartitionName=gpu Nodes={names} OverSubscribe=FORCE:4
 """
+)
 
 
 def missing() -> str | None:
