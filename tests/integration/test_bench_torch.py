@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -9,6 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "importable"))
+
+from processes import wait_until
 
 from ncdiag.cluster.launchers import choose
 from ncdiag.expect.traffic import Collective, bus_factor
@@ -44,6 +49,11 @@ def processes() -> set[int]:
             if b"ncdiag.measure.bench.torch_child" in words and _ours(int(folder.name)):
                 found.add(int(folder.name))
     return found
+
+
+def sent_bytes() -> int:
+    """What this machine has sent to itself: ranks that exchange data do."""
+    return int(Path("/sys/class/net/lo/statistics/tx_bytes").read_text())
 
 
 def _ours(pid: int) -> bool:
@@ -88,7 +98,10 @@ def test_a_rank_that_dies_ends_its_run_and_no_other(engine: TorchBench) -> None:
     assert engine.run(NAMES).error is None
     engine._plan = replace(PLAN, sizes=Sizes(64 << 20, 64 << 20, 2), iterations=1000)
     with ThreadPoolExecutor(1) as pool:
+        before = sent_bytes()
         running = pool.submit(engine.run, NAMES)
+        # One that is killed before it is asked is replaced in time, and the run lives.
+        wait_until(lambda: sent_bytes() > before + (64 << 20))
         os.kill(min(processes()), signal.SIGKILL)
         run = running.result(timeout=120)
     assert run.error is not None

@@ -47,6 +47,7 @@ if rank == "0":
     words.append(sys.stdin.readline().strip())
 os.write(1, "|".join(words).encode() + b"\\n")
 """
+TERM_S = 5.0
 WAIT = """
 import os, socket, sys, time
 os.write(1, f"{socket.gethostname()} {os.getpid()}\\n".encode())
@@ -169,6 +170,10 @@ def test_no_rank_outlives_its_mpiexec_on_any_host(
     with waiting(launch, 4) as (process, pids):
         assert len(pids) == 4
         process.send_signal(signal_)
+        # Hydra may take SIGTERM and go on; whoever sends it, as Slurm does, sends SIGKILL next.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(TERM_S)
+        process.kill()
         process.wait()
         wait_until(lambda: not any(map(runs, pids)))
         wait_until(lambda: [up.processes(host.name) for host in hosts] == before)
