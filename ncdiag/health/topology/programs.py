@@ -35,11 +35,16 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a program printed, or the reason why there is nothing."""
+    """What a program printed, or the reason why there is nothing.
+
+    A failure is ``timed_out`` where no answer came in time, ``denied`` where we may not ask.
+    """
 
     outcome: Outcome
     output: bytes = b""
     reason: str | None = None
+    timed_out: bool = False
+    denied: bool = False
 
 
 def find(name: str) -> str | None:
@@ -73,7 +78,8 @@ def ask(
             env=None if environment is None else dict(environment),
         )
     except OSError as error:
-        return _failed(f"{name} cannot be started: {error.strerror}")
+        is_denied = isinstance(error, PermissionError)
+        return _failed(f"{name} cannot be started: {error.strerror}", denied=is_denied)
     try:
         return _listen(process, name, time.monotonic() + timeout_s, timeout_s)
     finally:
@@ -91,7 +97,7 @@ def _listen(
         while selector.get_map():
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
-                return _failed(f"{name} gave no answer within {timeout_s:g} s")
+                return _failed(f"{name} gave no answer within {timeout_s:g} s", timed_out=True)
             for key, _ in selector.select(left_s):
                 data = os.read(key.fd, _CHUNK)
                 if not data:
@@ -103,15 +109,15 @@ def _listen(
     try:
         code = process.wait(max(deadline_s - time.monotonic(), 0))
     except subprocess.TimeoutExpired:
-        return _failed(f"{name} did not end within {timeout_s:g} s")
+        return _failed(f"{name} did not end within {timeout_s:g} s", timed_out=True)
     if code:
         how = f"exit code {code}" if code > 0 else signal.Signals(-code).name
         return _failed(f"{name} failed ({how}){_last_line(complaint or output)}")
     return Answer(outcome=Outcome.CAPTURED, output=bytes(output))
 
 
-def _failed(reason: str) -> Answer:
-    return Answer(outcome=Outcome.FAILED, reason=reason)
+def _failed(reason: str, *, timed_out: bool = False, denied: bool = False) -> Answer:
+    return Answer(outcome=Outcome.FAILED, reason=reason, timed_out=timed_out, denied=denied)
 
 
 def _last_line(said: bytearray) -> str:
