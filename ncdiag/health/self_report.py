@@ -4,14 +4,12 @@ Started as ``python -P -m ncdiag.health.self_report --host NAME``; the question 
 standard input, the same for all hosts, and the answer are marked lines on standard output.
 """
 
-import base64
 import os
-import re
 import sys
-from typing import Final
 
 import msgspec
 
+from ncdiag.cluster.answers import encode_answer
 from ncdiag.cluster.own_name import own_name
 from ncdiag.health.addresses import is_loopback, source_address_towards
 from ncdiag.health.facts import collect
@@ -20,13 +18,6 @@ from ncdiag.health.nics import routed_nic
 from ncdiag.model.host import HostFacts, Nic
 
 MODULE = "ncdiag.health.self_report"
-_MARK = b"ncdiag-host: "
-# Launchers that merge the output of many hosts keep a line of this whole: slurmd passes on 1024
-# bytes at a time, with its label, and a report is several times that.
-_PIECE_BYTES = 600
-_PIECE: Final = re.compile(
-    re.escape(_MARK) + rb"(?P<host>\S+) (?P<number>\d{1,4})/(?P<of>\d{1,4}) (?P<piece>\S+)"
-)
 
 
 class HostHint(msgspec.Struct, frozen=True):
@@ -63,37 +54,17 @@ def encode_question(question: Question) -> bytes:
 
 
 def encode_report(report: SelfReport) -> bytes:
-    """Several short lines, each marked: the host, which piece of how many, and the piece."""
-    text = base64.b64encode(msgspec.json.encode(report))
-    pieces = [text[at : at + _PIECE_BYTES] for at in range(0, len(text), _PIECE_BYTES)]
-    host = report.host.encode()
-    return b"".join(
-        b"%s%s %d/%d %s\n" % (_MARK, host, number, len(pieces), piece)
-        for number, piece in enumerate(pieces, start=1)
-    )
+    """The marked lines to print."""
+    return encode_answer(report.host, msgspec.json.encode(report))
 
 
-class Reports:
-    """Puts reports together from the lines of many hosts, in whatever order they come."""
-
-    def __init__(self) -> None:
-        self._pieces: dict[bytes, dict[int, bytes]] = {}
-
-    def hear(self, line: bytes) -> SelfReport | None:
-        """The report that this line completes; ``None`` for whatever else is printed on a host."""
-        found = _PIECE.search(line)
-        if found is None:
-            return None
-        number, of = int(found["number"]), int(found["of"])
-        pieces = self._pieces.setdefault(found["host"], {})
-        pieces[number] = found["piece"]
-        if not all(one in pieces for one in range(1, of + 1)):
-            return None
-        try:
-            text = base64.b64decode(b"".join(pieces[one] for one in range(1, of + 1)))
-            return msgspec.json.decode(text, type=SelfReport)
-        except (ValueError, msgspec.MsgspecError):
-            return None
+def decode_report(host: str, answer: bytes) -> SelfReport | None:
+    """The report of ``host`` in an answer, ``None`` where it is no such thing."""
+    try:
+        report = msgspec.json.decode(answer, type=SelfReport)
+    except msgspec.MsgspecError:
+        return None
+    return report if report.host == host else None
 
 
 def self_report(host: str, question: Question) -> SelfReport:

@@ -3,12 +3,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from ncdiag.cluster.answers import Answers
 from ncdiag.cluster.launchers import Launch, LauncherOptions, RemoteJob, StartEnds, choose
 from ncdiag.health.self_report import (
     MODULE,
     HostHint,
     Question,
-    Reports,
     encode_question,
     self_report,
 )
@@ -125,8 +125,8 @@ def test_an_answer_is_found_behind_what_else_is_printed(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     "line", [b"", b"x", b"ncdiag-host: ", b"ncdiag-host: {}", b"ncdiag-host: \xff", b"\x00"]
 )
-def test_a_line_that_is_no_report_is_none(line: bytes) -> None:
-    assert Reports().hear(line) is None
+def test_a_line_that_is_no_answer_is_none(line: bytes) -> None:
+    assert Answers().hear(line) is None
 
 
 def test_the_address_towards_peers_is_that_of_the_ssh_connection(

@@ -1,24 +1,20 @@
 """Asks hosts what they are, by a launcher alone: no fleet is needed, and none is left behind."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import as_completed
 from dataclasses import dataclass
 
-from ncdiag.cluster.fleet import reasons
+from ncdiag.cluster.asking import ask_hosts
 from ncdiag.cluster.fleet.addresses import driver_addresses
 from ncdiag.cluster.launchers import Launcher, RemoteJob
-from ncdiag.cluster.launchers.attribution import lines_about, named_hosts
-from ncdiag.cluster.processes import Ended, Pool
 from ncdiag.health.self_report import (
     MODULE,
     HostHint,
     Question,
-    Reports,
     SelfReport,
+    decode_report,
     encode_question,
 )
 from ncdiag.model.host import Host
-from ncdiag.model.text import visible
 
 # Starting Python from a cold network file system takes most of it.
 PROBE_S = 60.0
@@ -50,40 +46,21 @@ def probe(
     )
     job = RemoteJob(module=MODULE, stdin=encode_question(question))
     reports: dict[str, SelfReport] = {}
-    unreachable: dict[str, str] = {}
-    left = list(hosts)
-    with Pool(launcher.starts_at_a_time) as pool:
-        while left:
-            running = [
-                pool.submit(one, timeout_s=timeout_s, on_line=_Hearing(one.hosts, reports))
-                for one in launcher.launches(left, job)
-            ]
-            for future in as_completed(running):
-                ended = future.result()
-                for name in _refusers(ended) or ended.launch.hosts:
-                    if name not in reports:
-                        unreachable[name] = _reason(ended, name, timeout_s)
-                    on_change(name, unreachable.get(name, "up"))
-            left = [h for h in left if h.name not in reports and h.name not in unreachable]
+
+    def take(name: str, answer: bytes) -> bool:
+        report = decode_report(name, answer)
+        if report:
+            reports[name] = report
+        return report is not None
+
+    silent = ask_hosts(hosts, launcher, job, take, on_change, timeout_s=timeout_s)
+    unreachable = dict(silent)
     answered = {host.name: reports[host.name] for host in hosts if host.name in reports}
     for name, other in _twins(answered).items():
         del answered[name]
         unreachable[name] = f"it is the same host as {other}: list it once"
         on_change(name, unreachable[name])
     return Probed(answered, unreachable)
-
-
-class _Hearing:
-    """Takes what one command says; a host of another command is not spoken for."""
-
-    def __init__(self, hosts: Sequence[str], reports: dict[str, SelfReport]) -> None:
-        self._hosts, self._into = hosts, reports
-        self._heard = Reports()
-
-    def __call__(self, line: bytes) -> None:
-        report = self._heard.hear(line)
-        if report and report.host in self._hosts:
-            self._into[report.host] = report
 
 
 def _twins(reports: Mapping[str, SelfReport]) -> dict[str, str]:
@@ -96,17 +73,3 @@ def _twins(reports: Mapping[str, SelfReport]) -> dict[str, str]:
             if other != name:
                 found[name] = other
     return found
-
-
-def _refusers(ended: Ended) -> list[str]:
-    """The hosts for whose sake the launcher gave up on others, which are asked again."""
-    lines = [line for line in ended.said if reasons.tells_of_no_launch(line)]
-    return [name for line in lines for name in named_hosts(ended.launch, line)]
-
-
-def _reason(ended: Ended, host: str, timeout_s: float) -> str:
-    if ended.timed_out:
-        return f"timed out: it did not answer within {timeout_s:g} s"
-    if ended.code is None:
-        return visible(f"cannot start {ended.error}")
-    return reasons.why_not_started(ended.code, lines_about(ended.launch, host, ended.said))
