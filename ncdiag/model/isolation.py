@@ -33,6 +33,7 @@ class EvidencePiece:
     the hosts that bandwidth was measured with. ``confidence`` is between 0 and 1. ``until_s`` is
     when it stops counting, ``None``: as the policy says. ``report`` is where to read more.
     ``component`` names a GPU or NIC. ``uptime_s`` is how long the host had been up, where known.
+    ``covers`` are the classes that a piece which clears speaks of; none: all of its kind.
     """
 
     host: str
@@ -50,6 +51,7 @@ class EvidencePiece:
     report: str | None = None
     until_s: float | None = None
     uptime_s: float | None = None
+    covers: tuple[str, ...] = ()
 
 
 class Action(StrEnum):

@@ -24,9 +24,16 @@ _ADD: Final = {
 class Numbering:
     """Finds the number of a name or a text, or gives it one, within a caller's transaction."""
 
-    def __init__(self, database: sqlite3.Connection, table: Literal["names", "texts"]) -> None:
+    def __init__(
+        self,
+        database: sqlite3.Connection,
+        table: Literal["names", "texts"],
+        *,
+        most: int = _MAX_TEXTS,
+    ) -> None:
         self._database = database
         self._table = table
+        self._most = most
         self._numbers: dict[str, int] = {}
 
     def number(self, text: str | None) -> int:
@@ -41,7 +48,7 @@ class Numbering:
     def _kept(self, text: str) -> str:
         if self._table == "names":
             return storable(text)
-        if len(self._numbers) >= _MAX_TEXTS:
+        if len(self._numbers) >= self._most:
             return _MORE
         return storable(redacted_text(text[:_MAX_READ_CHARS])[:_MAX_CHARS])
 

@@ -105,8 +105,59 @@ _BENCHMARKS: Step = (
         FOREIGN KEY (run, place) REFERENCES curves (run, place) ON DELETE CASCADE) WITHOUT ROWID""",
 )
 
+# Evidence is a row of numbers a piece, since millions are read at once; sets of hosts or of classes
+# stand once, too. What was done, and by whom, is never changed: the file itself refuses it.
+_ISOLATION: Step = (
+    "CREATE TABLE sets (id INTEGER PRIMARY KEY, members TEXT NOT NULL UNIQUE)",
+    """CREATE TABLE evidence (
+        id INTEGER PRIMARY KEY,
+        host INTEGER NOT NULL REFERENCES names (id),
+        run INTEGER NOT NULL REFERENCES names (id),
+        class INTEGER NOT NULL REFERENCES names (id),
+        component INTEGER NOT NULL REFERENCES names (id),
+        kind INTEGER NOT NULL REFERENCES names (id),
+        source INTEGER NOT NULL REFERENCES names (id),
+        seen_s REAL NOT NULL,
+        until_s REAL,
+        uptime_s REAL,
+        confidence REAL NOT NULL,
+        conclusive INTEGER NOT NULL,
+        clears INTEGER NOT NULL,
+        partners INTEGER NOT NULL REFERENCES sets (id),
+        covers INTEGER NOT NULL REFERENCES sets (id),
+        text INTEGER REFERENCES texts (id),
+        report INTEGER REFERENCES names (id))""",
+    "CREATE UNIQUE INDEX evidence_once ON evidence (host, run, class, component)",
+    "CREATE INDEX evidence_by_run ON evidence (run)",
+    """CREATE TABLE actions (
+        id INTEGER PRIMARY KEY,
+        place TEXT NOT NULL,
+        host INTEGER NOT NULL REFERENCES names (id),
+        isolate INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        plan TEXT NOT NULL,
+        intended_s REAL NOT NULL,
+        changed_s REAL NOT NULL,
+        by TEXT NOT NULL,
+        state TEXT NOT NULL,
+        error TEXT)""",
+    "CREATE INDEX actions_by_host ON actions (place, host, id)",
+    """CREATE TABLE audit (
+        id INTEGER PRIMARY KEY,
+        at_s REAL NOT NULL,
+        what TEXT NOT NULL,
+        user TEXT NOT NULL,
+        machine TEXT NOT NULL,
+        command TEXT NOT NULL,
+        about TEXT NOT NULL)""",
+    """CREATE TRIGGER audit_stays BEFORE DELETE ON audit
+        BEGIN SELECT RAISE(ABORT, 'what was done stays on record'); END""",
+    """CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit
+        BEGIN SELECT RAISE(ABORT, 'what was done stays on record'); END""",
+)
+
 # From no table to version 1, from 1 to 2, and so on. A step that was released never changes.
-STEPS: Final[Sequence[Step]] = (_SWEEPS, _BENCHMARKS)
+STEPS: Final[Sequence[Step]] = (_SWEEPS, _BENCHMARKS, _ISOLATION)
 
 
 def version_of(database: sqlite3.Connection) -> int:
