@@ -2,6 +2,7 @@
 
 import msgspec
 
+from ncdiag.measure.burn_in.messages import LocalTest, TrainSteps
 from ncdiag.measure.engines.torch.messages import OpenStore
 
 
@@ -41,14 +42,15 @@ class Answer(msgspec.Struct, frozen=True):
     wrong: int = 0
 
 
-Request = OpenStore | OpenGroup | Measure
+Request = OpenStore | OpenGroup | Measure | LocalTest | TrainSteps
 
 
 class Task(msgspec.Struct, frozen=True):
     """Have the process of ``local_rank`` answer ``request`` within ``deadline_s``.
 
     ``backend`` is gloo or nccl; ``variables`` of a profile are in its environment. A new
-    ``generation`` means a new process, whatever the one before is doing.
+    ``generation`` means a new process, whatever the one before is doing. ``shared`` has the process
+    answer that measures pairs as well, so that torch is imported once.
     """
 
     local_rank: int
@@ -57,3 +59,4 @@ class Task(msgspec.Struct, frozen=True):
     request: Request
     deadline_s: float
     variables: dict[str, str] = {}
+    shared: bool = False

@@ -4,6 +4,7 @@ import time
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import torch
 from torch import distributed
 
@@ -25,29 +26,34 @@ _Gloo: Any = distributed.ProcessGroupGloo
 class Rank:
     """The state of a rank's process."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, stores: Stores | None = None) -> None:
         torch.set_num_threads(1)
         self._backend = backend
-        self._stores = Stores()
+        self._stores = stores or Stores()
         self._group: Any = None
         self._place = OpenGroup(0, 1, "", "", 0, "")
         self._device = torch.device("cpu")
 
-    def answer(self, request: Request) -> Answer | StoreOpened:
+    def answer(self, request: Request) -> msgspec.Struct:
         """Do what is asked; a failure is part of the answer."""
         try:
-            match request:
-                case OpenStore():
-                    return StoreOpened(port=self._stores.open(request.address, request.port))
-                case OpenGroup():
-                    self._open(request)
-                    return Answer()
-                case Measure():
-                    return self._measure(request)
+            return self.carry_out(request)
         except Exception as error:  # noqa: BLE001 - whatever torch raises costs this run alone
             if isinstance(request, OpenStore):
                 return StoreOpened(error=one_line(error))
             return Answer(error=one_line(error))
+
+    def carry_out(self, request: Request) -> msgspec.Struct:
+        """Do what is asked; raises whatever torch raises."""
+        match request:
+            case OpenStore():
+                return StoreOpened(port=self._stores.open(request.address, request.port))
+            case OpenGroup():
+                self._open(request)
+                return Answer()
+            case Measure():
+                return self._measure(request)
+        raise ValueError(f"a rank does not know {type(request).__name__}")
 
     def _open(self, place: OpenGroup) -> None:
         self._group, self._place = None, place
@@ -87,6 +93,10 @@ class Rank:
     def _once(self, operation: Operation) -> None:
         for work in operation.begin():
             work.wait(_FOR_EVER)
+        self.synchronize()
+
+    def synchronize(self) -> None:
+        """Wait for what the GPU still does."""
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
 
@@ -96,5 +106,4 @@ class Rank:
         By a collective of one number: NCCL's barrier has its own mind about which GPU to use.
         """
         self._group.allreduce([torch.zeros(1, device=self._device)]).wait(_FOR_EVER)
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
+        self.synchronize()

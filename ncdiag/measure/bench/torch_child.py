@@ -24,13 +24,13 @@ def main(backend: Backend, settings: Sequence[str] = ()) -> None:
     set_environment(settings)
     gc.disable()  # importing torch makes no garbage
     try:
-        from ncdiag.measure.bench.rank import Rank
+        from ncdiag.measure.burn_in.rank import BurnInRank
     except ImportError as error:
         why = f"torch cannot be imported: {error}"
         replies.write(msgspec.json.encode(Answer(error=why)) + b"\n")
         sys.stdin.read()
         return
-    rank = Rank(backend)
+    rank = BurnInRank(backend)
     gc.freeze()
     gc.enable()
     replies.write(msgspec.json.encode(Answer()) + b"\n")

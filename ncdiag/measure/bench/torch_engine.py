@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Final, TypeVar
 
@@ -14,7 +14,7 @@ from ncdiag.cluster.launchers import Launcher
 from ncdiag.expect.traffic import bus_factor
 from ncdiag.measure.bench import torch_task
 from ncdiag.measure.bench.base import BenchPlan
-from ncdiag.measure.bench.messages import Answer, Measure, OpenGroup, Task
+from ncdiag.measure.bench.messages import Answer, Measure, OpenGroup, Request, Task
 from ncdiag.measure.bench.sizes import Sizes
 from ncdiag.measure.engines.torch import task as engine_task
 from ncdiag.measure.engines.torch.messages import (
@@ -52,12 +52,20 @@ class TorchBench:
     name = "torch"
     first_module = WORKER_MODULE
 
-    def __init__(self, hosts: Sequence[Host], launcher: Launcher, plan: BenchPlan) -> None:
+    def __init__(
+        self,
+        hosts: Sequence[Host],
+        launcher: Launcher,
+        plan: BenchPlan,
+        fleet: Fleet | None = None,
+    ) -> None:
+        """``fleet`` is one that runs measuring processes for pairs, and is used for this too."""
         self._hosts = {host.name: host for host in hosts}
         self._plan = plan
         options = FleetOptions(driver_address=plan.driver_address)
         companions = (shared_process(plan.variables),)
-        self._fleet = Fleet(hosts, launcher, companions=companions, options=options)
+        self._fleet = fleet or Fleet(hosts, launcher, companions=companions, options=options)
+        self._lent = fleet is not None
         self._unusable: dict[str, str] = {}
         self._addresses: dict[str, str] = {}
         self._versions: dict[str, str] = {}
@@ -85,7 +93,12 @@ class TorchBench:
     def start(self, on_change: Callable[[str, str], None]) -> Mapping[str, HostFacts]:
         """Start the fleet, and learn what each host has."""
         self._fleet.start(on_change)
-        collected = self._collect()
+        return self.join(self._collect(), on_change)
+
+    def join(
+        self, collected: Mapping[str, Collected], on_change: Callable[[str, str], None]
+    ) -> Mapping[str, HostFacts]:
+        """The same with a fleet that is up, whose hosts said what they have."""
         self._backend, without = choose_backend(collected, None)
         self._unusable.update(without)
         usable = {name: one for name, one in collected.items() if name not in without}
@@ -109,26 +122,35 @@ class TorchBench:
             }
         return facts
 
-    def run(self, hosts: Sequence[str]) -> BenchRun:
-        """All sizes once; what was measured before something failed is kept."""
-        ranks = [(host, local) for host in hosts for local in range(self.ranks_per_host)]
+    def ranks(self, hosts: Sequence[str]) -> list[tuple[str, int]]:
+        """The ranks of ``hosts`` in their order: a host, and the number of a GPU there."""
+        return [(host, local) for host in hosts for local in range(self.ranks_per_host)]
+
+    def run(self, hosts: Sequence[str], *, within_s: float | None = None) -> BenchRun:
+        """All sizes once; what was measured before something failed is kept.
+
+        ``within_s`` bounds it all, setting up the group as well.
+        """
+        ranks = self.ranks(hosts)
+        end_s = None if within_s is None else time.monotonic() + within_s
         benchmark = Benchmark(place=Place(f"{self._backend} of torch", 0))
         try:
-            error = self._meet(ranks) or self._measure_all(ranks, benchmark)
+            error = self.meet(ranks, within_s) or self._measure_all(ranks, benchmark, end_s)
         except KeyboardInterrupt:
             self.partial = self._run(hosts, benchmark, "interrupted")
             raise
         benchmark.complete = error is None
         if error is not None:  # the other ranks still wait for the one that failed
-            self._generation += 1
+            self.renew()
         return self._run(hosts, benchmark, error)
 
     def job(self, _hosts: Sequence[str], _ranks_per_host: int) -> None:
         """No command: the workers run it."""
 
     def close(self) -> None:
-        """End the fleet, and with it every process."""
-        self._fleet.close()
+        """End the fleet, and with it every process; one that was lent stays as it is."""
+        if not self._lent:
+            self._fleet.close()
 
     def _run(self, hosts: Sequence[str], benchmark: Benchmark, error: str | None) -> BenchRun:
         return BenchRun(
@@ -167,10 +189,15 @@ class TorchBench:
                 collected[call.host] = answer
         return {name: collected[name] for name in self._hosts if name in collected}
 
-    def _meet(self, ranks: Sequence[tuple[str, int]]) -> str | None:
+    def renew(self) -> None:
+        """Have new processes take the places of those that may still wait for a lost one."""
+        self._generation += 1
+
+    def meet(self, ranks: Sequence[tuple[str, int]], within_s: float | None = None) -> str | None:
         """Have all ranks make a group; returns why they could not."""
+        limit_s = min(_OPEN_S, within_s or _OPEN_S)
         address = self._addresses[ranks[0][0]]
-        opened, error = self._ask([(ranks[0], OpenStore(address=address))], StoreOpened, _OPEN_S)
+        opened, error = self._ask([(ranks[0], OpenStore(address=address))], StoreOpened, limit_s)
         if error or opened[0].error:
             return error or f"{ranks[0][0]}: {opened[0].error}"
         meeting = secrets.token_hex(16)
@@ -189,16 +216,20 @@ class TorchBench:
             )
             for number, one in enumerate(ranks)
         ]
-        _, error = self._ask(requests, Answer, _OPEN_S)
+        _, error = self._ask(requests, Answer, limit_s)
         return error
 
-    def _measure_all(self, ranks: Sequence[tuple[str, int]], benchmark: Benchmark) -> str | None:
-        end_s = time.monotonic() + self._plan.timeout_s
+    def _measure_all(
+        self, ranks: Sequence[tuple[str, int]], benchmark: Benchmark, end_s: float | None
+    ) -> str | None:
+        began_s = time.monotonic()
+        end_s = end_s or began_s + self._plan.timeout_s
+        limit_s = end_s - began_s
         iterations, factor = self._plan.iterations, bus_factor(self._plan.collective, len(ranks))
         for size in self.sizes.each():
             left_s = end_s - time.monotonic()
             if left_s <= 0:
-                return f"it did not end within {self._plan.timeout_s:g} s (--timeout)"
+                return f"it did not end within {limit_s:.3g} s (--timeout)"
             request = Measure(self._plan.collective.value, size, iterations, _WARMUP)
             answers, error = self._ask([(one, request) for one in ranks], Answer, left_s)
             if error:
@@ -212,11 +243,25 @@ class TorchBench:
 
     def _ask(
         self,
-        requests: Sequence[tuple[tuple[str, int], OpenStore | OpenGroup | Measure]],
+        requests: Sequence[tuple[tuple[str, int], Request]],
         kind: type[_Asked],
         limit_s: float,
     ) -> tuple[list[_Asked], str | None]:
         """Ask ranks at the same time; their answers in order, or what went wrong first."""
+        answers: dict[int, _Asked] = {}
+        for number, answer, error in self.ask_each(requests, kind, limit_s):
+            if answer is None or error:
+                return [], f"{requests[number][0][0]}: {error}"
+            answers[number] = answer
+        return [answers[number] for number in range(len(requests))], None
+
+    def ask_each(
+        self,
+        requests: Sequence[tuple[tuple[str, int], Request]],
+        kind: type[_Asked],
+        limit_s: float,
+    ) -> Iterator[tuple[int, _Asked | None, str | None]]:
+        """Ask ranks at the same time: which of the requests, its answer, or why there is none."""
         calls = {}
         for number, ((host, local), request) in enumerate(requests):
             question = Task(
@@ -226,20 +271,20 @@ class TorchBench:
                 request=request,
                 deadline_s=limit_s,
                 variables=dict(self._plan.variables),
+                shared=self._lent and self._backend is Backend.GLOO,
             )
             payload = msgspec.json.encode(question)
             call = self._fleet.call(host, torch_task.answer, payload, timeout_s=limit_s + _ANSWER_S)
             calls[call] = number
-        answers: dict[int, _Asked] = {}
         for call in self._fleet.as_completed(calls):
             try:
                 one = msgspec.json.decode(call.result(), type=kind)
             except (CallError, msgspec.MsgspecError) as error:
-                return [], visible(f"{call.host}: {error}")
-            if isinstance(one, Answer) and one.error:
-                return [], visible(f"{call.host}: {one.error}")
-            answers[calls[call]] = one
-        return [answers[number] for number in range(len(requests))], None
+                yield calls[call], None, visible(str(error))
+                continue
+            # A store that could not be opened is told of by who asked for it.
+            error = None if isinstance(one, StoreOpened) else getattr(one, "error", None)
+            yield calls[call], (None if error else one), (visible(error) if error else None)
 
 
 def _row(answers: Sequence[Answer], factor: float, *, each_process: bool) -> TableRow:

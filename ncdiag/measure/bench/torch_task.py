@@ -5,10 +5,9 @@ import msgspec
 from ncdiag.cluster.fleet.companion import CompanionFailed, CompanionSpec, companions
 from ncdiag.measure.bench.messages import Answer, Task
 from ncdiag.measure.engines.torch.messages import OpenStore, StoreOpened
+from ncdiag.measure.engines.torch.processes import GENERATION, shared_process
 
 _MODULE = "ncdiag.measure.bench.torch_child"
-# Companions with another environment are replaced, also in the middle of something.
-_GENERATION = "NCDIAG_BENCH_GENERATION"
 
 
 def process_name(local_rank: int) -> str:
@@ -18,8 +17,10 @@ def process_name(local_rank: int) -> str:
 
 def process(task: Task) -> CompanionSpec:
     """The process of a rank. Everybody on the host can read arguments: only names stand there."""
+    if task.shared:
+        return shared_process(task.variables, task.generation)
     argv = ("python", "-P", "-m", _MODULE, task.backend, *task.variables)
-    env = {**task.variables, _GENERATION: str(task.generation)}
+    env = {**task.variables, GENERATION: str(task.generation)}
     return CompanionSpec(process_name(task.local_rank), argv, env)
 
 
@@ -27,10 +28,10 @@ def answer(payload: bytes) -> bytes:
     """Have the process of a rank answer a request (Task to Answer, or StoreOpened)."""
     task = msgspec.json.decode(payload, type=Task)
     own = companions()
-    own.ensure(process(task))
+    spec = process(task)
+    own.ensure(spec)
     try:
-        request = msgspec.json.encode(task.request)
-        return own.request(process_name(task.local_rank), request, task.deadline_s)
+        return own.request(spec.name, msgspec.json.encode(task.request), task.deadline_s)
     except CompanionFailed as error:
         if isinstance(task.request, OpenStore):
             return msgspec.json.encode(StoreOpened(error=str(error)))

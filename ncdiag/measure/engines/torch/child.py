@@ -12,7 +12,14 @@ from typing import BinaryIO
 
 import msgspec
 
-from ncdiag.measure.engines.torch.messages import Backend, Ready, Request
+from ncdiag.measure.bench.messages import Request as RankRequest
+from ncdiag.measure.engines.torch.messages import (
+    Backend,
+    MeasurePair,
+    OpenStore,
+    Ready,
+    Request,
+)
 
 # Settings of a job that happened to stand in the environment would change what is measured.
 _FOREIGN_PREFIXES = ("GLOO_", "NCCL_", "TORCH_NCCL_", "TORCH_DISTRIBUTED_", "OMP_", "MKL_")
@@ -37,10 +44,19 @@ def main(backend: Backend, settings: Sequence[str] = ()) -> None:
     gc.freeze()
     gc.enable()
     _reply(replies, measurer.ready)
-    decoder = msgspec.json.Decoder(Request)
+    decoder = msgspec.json.Decoder(Request | RankRequest)
+    rank = None
     for line in sys.stdin.buffer:
-        _reply(replies, measurer.answer(decoder.decode(line)))
-        measurer.clean_up()
+        request = decoder.decode(line)
+        if isinstance(request, OpenStore | MeasurePair):
+            _reply(replies, measurer.answer(request))
+            measurer.clean_up()
+            continue
+        if rank is None:
+            from ncdiag.measure.burn_in.rank import BurnInRank
+
+            rank = BurnInRank(backend, measurer.stores)
+        _reply(replies, rank.answer(request))
 
 
 def _take_stdout() -> BinaryIO:

@@ -58,6 +58,8 @@ class TorchEngine:
         timing: Timing,
         backend: Backend | None = None,
         variables: Mapping[str, str] | None = None,
+        *,
+        ready_s: float = _READY_S,
     ) -> None:
         self._hosts = {host.name: host for host in hosts}
         self._fleet = fleet
@@ -68,6 +70,8 @@ class TorchEngine:
         self._unusable: dict[str, str] = {}
         self._places: dict[_Key, Place] = {}
         self._preparing: dict[Call, _Key] = {}
+        self._ready_s = ready_s
+        self.collected: Mapping[str, Collected] = {}
 
     @property
     def unreachable(self) -> Mapping[str, str]:
@@ -87,6 +91,7 @@ class TorchEngine:
         self._unusable.update(without)
         for host in without:
             del collected[host]
+        self.collected = collected
         facts = self._place(collected)
         for host, why in self._unusable.items():
             on_change(host, why)
@@ -110,6 +115,13 @@ class TorchEngine:
                 self._mend(order.second, second)
                 yield from merge(order, first, second, self.name)
 
+    def listen_again(self) -> None:
+        """Have all processes listen once more: others may have taken their places since."""
+        for key, where in self._places.items():
+            if key[0] in self._fleet.up:
+                self._prepare(key, where)
+        self._note_prepared(list(self._preparing))
+
     def close(self) -> None:
         """End the fleet, and with it every measuring process."""
         self._fleet.close()
@@ -128,10 +140,10 @@ class TorchEngine:
             question = CollectTask(
                 nics=host.nics,
                 address=host.address,
-                timeout_s=_READY_S,
+                timeout_s=self._ready_s,
                 variables=self._variables,
             )
-            calls.append(self._call(name, task.collect, question, _READY_S))
+            calls.append(self._call(name, task.collect, question, self._ready_s))
         collected = {}
         for call in self._fleet.as_completed(calls):
             answer, why = _answer(call, Collected)

@@ -27,7 +27,7 @@ class Measurer:
         nccl = _nccl_version() if gpus else None
         self.ready = Ready(torch=str(torch.__version__), nccl=nccl, gpus=gpus)
         self._backend = backend
-        self._stores = Stores()
+        self.stores = Stores()
         # Made now, since the first use of a GPU takes seconds.
         self._memory = TensorMemory(*_nature(backend))
         self._channel: Channel[torch.Tensor] | None = None
@@ -37,7 +37,7 @@ class Measurer:
         if isinstance(request, MeasurePair):
             return self._measure(request)
         try:
-            return StoreOpened(port=self._stores.open(request.address, request.port))
+            return StoreOpened(port=self.stores.open(request.address, request.port))
         except OSError as error:
             return StoreOpened(error=f"{request.address}: {error.strerror or one_line(error)}")
 
@@ -56,7 +56,7 @@ class Measurer:
 
     def _open(self, pair: MeasurePair) -> Channel[torch.Tensor]:
         where = (pair.store_address, pair.store_port, pair.meeting)
-        store = self._stores.own(*where) if pair.first else connect(*where)
+        store = self.stores.own(*where) if pair.first else connect(*where)
         if self._backend is Backend.NCCL:
             from ncdiag.measure.engines.torch.nccl import NcclChannel
 

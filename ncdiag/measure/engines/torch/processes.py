@@ -1,6 +1,7 @@
 """Which measuring processes run on a host, and what stands in their environment."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ncdiag.cluster.fleet.companion import CompanionSpec
@@ -21,15 +22,20 @@ OWN_VARIABLES: Final = frozenset(
         "NCCL_SOCKET_IFNAME",
     }
 )
+# Companions with another environment are replaced, also in the middle of something.
+GENERATION: Final = "NCDIAG_BENCH_GENERATION"
 _MODULE = "ncdiag.measure.engines.torch.child"
 
 
-def shared_process(variables: Mapping[str, str]) -> CompanionSpec:
+def shared_process(variables: Mapping[str, str], generation: int = 0) -> CompanionSpec:
     """The process that measures over gloo on every rail, and says what torch can do here.
 
-    ``variables`` are a profile's.
+    ``variables`` are a profile's. A new ``generation`` takes the place of the one before.
     """
-    return _spec(SHARED_PROCESS, Backend.GLOO, variables)
+    spec = _spec(SHARED_PROCESS, Backend.GLOO, variables)
+    if generation:
+        spec = replace(spec, env={**spec.env, GENERATION: str(generation)})
+    return spec
 
 
 def rail_process(name: str, settings: Sequence[str], variables: Mapping[str, str]) -> CompanionSpec:
