@@ -192,7 +192,7 @@ def test_a_damaged_store_is_undecided(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[4096:] = b"\xa5" * (len(data) - 4096)
     path.write_bytes(data)
-    with Store.open(path) as store, pytest.raises(NcdiagError, match="damaged") as caught:
+    with pytest.raises(NcdiagError, match="damaged") as caught, Store.open(path) as store:
         store.runs()
     assert caught.value.exit_code is ExitCode.UNDECIDED
 
