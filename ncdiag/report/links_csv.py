@@ -6,6 +6,7 @@ import math
 from operator import attrgetter
 
 from ncdiag.model.verdict import LinkStatus, SweepReport
+from ncdiag.report.csv_cells import as_text
 from ncdiag.report.json_report import DECIMALS
 
 COLUMNS = (
@@ -23,9 +24,6 @@ COLUMNS = (
     "status",
     "error",
 )
-# A spreadsheet takes a cell that starts with one of these for a formula and may run it
-# (OWASP, "CSV Injection"); a leading apostrophe makes it text.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def render(report: SweepReport) -> str:
@@ -45,6 +43,4 @@ def render(report: SweepReport) -> str:
 def _cell(value: float | str | None) -> float | str | None:
     if isinstance(value, float):
         return round(value, DECIMALS) if math.isfinite(value) else None
-    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
-        return f"'{value}"
-    return value
+    return as_text(value) if isinstance(value, str) else value

@@ -1,26 +1,24 @@
 """``metrics.prom``: a Prometheus textfile, as node_exporter's textfile collector reads it."""
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from ncdiag.model.verdict import HostStatus, LinkStatus, LinkVerdict, SweepReport, Verdict
 from ncdiag.report import describe
+from ncdiag.report.exposition import Sample, gauge
 
 # Every labelled link is a time series of its own: the worst are kept, a fleet that is slow
 # everywhere shows in the counts by status.
 _MAX_LINKS = 1000
-# Of the text exposition format (Prometheus documentation, "Exposition formats").
-_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
-
-Sample = tuple[Mapping[str, object], float]
 
 
 def render(report: SweepReport) -> str:
     """Verdict, counts, the figures of each host, and those of the links that are not healthy."""
     return "".join(
-        line for name, text, samples in _families(report) for line in _family(name, text, samples)
+        line
+        for name, text, samples in _families(report)
+        for line in gauge(f"ncdiag_sweep_{name}", text, samples)
     )
 
 
@@ -112,21 +110,3 @@ def _slow_links(links: Iterable[LinkVerdict]) -> list[Sample]:
         )
         for share, link in slow[:_MAX_LINKS]
     ]
-
-
-def _family(name: str, text: str, samples: Iterable[Sample]) -> Iterator[str]:
-    name = f"ncdiag_sweep_{name}"
-    lines = [
-        f"{name}{_labels(labels)} {value:.10g}\n"
-        for labels, value in samples
-        if math.isfinite(value)
-    ]
-    if lines:
-        yield f"# HELP {name} {text}\n"
-        yield f"# TYPE {name} gauge\n"
-        yield from lines
-
-
-def _labels(labels: Mapping[str, object]) -> str:
-    pairs = ",".join(f'{key}="{str(text).translate(_ESCAPES)}"' for key, text in labels.items())
-    return f"{{{pairs}}}" if pairs else ""

@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from ncdiag.report.csv_cells import as_text
 from ncdiag.report.history.records import History, Value
 from ncdiag.store.records import Run
 
@@ -23,9 +24,6 @@ _RUN: Final = (
     "culprits",
     "directory",
 )
-# A spreadsheet takes a cell that starts with one of these for a formula and may run it
-# (OWASP, "CSV Injection"); a leading apostrophe makes it text.
-_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def render_histories(histories: Sequence[History]) -> str:
@@ -54,9 +52,7 @@ def cell(value: Value) -> Value:
         return str(value).lower()
     if isinstance(value, float):
         return float(f"{value:.7g}")
-    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
-        return f"'{value}"
-    return value
+    return as_text(value) if isinstance(value, str) else value
 
 
 def _render(names: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> str:

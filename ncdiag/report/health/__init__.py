@@ -1,0 +1,1 @@
+"""The health of a host or a fleet, for people, for programs and for monitoring."""
