@@ -111,7 +111,10 @@ class GpuHealth:
     ``sw_power_cap``, ``gpu_idle``. ``temperature_limit_c`` is where the GPU slows itself down.
     ``recovery_action`` is the number of Xid 154: 0 none, 1 reset, 2 reboot, 3 drain P2P,
     4 drain and reset. ``fabric_state`` is ``completed``, ``in progress``, ``not started`` or
-    ``failed``, ``None`` where GPUs are not on NVSwitches.
+    ``failed``, ``None`` where GPUs are not on NVSwitches. ``compute_mode`` is as nvidia-smi has
+    it: ``Default``, ``Exclusive_Process``, ``Prohibited``. ``utilization`` is from 0 to 1.
+    ``incidents`` are what DCGM's own watches complain of, ``Memory system: Failure: ...``;
+    ``last_xid`` is the last Xid that DCGM saw, 0 for none.
     """
 
     index: int
@@ -147,6 +150,8 @@ class GpuHealth:
     processes: tuple[GpuProcess, ...] | None = None
     recovery_action: int | None = None
     fabric_state: str | None = None
+    incidents: tuple[str, ...] | None = None
+    last_xid: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""What the programs that know GPUs print, read into records of health: text in, records out."""
