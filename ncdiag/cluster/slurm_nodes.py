@@ -19,7 +19,7 @@ _ANSWER_S = 30.0
 # Node names that one scontrol is asked for; the kernel takes 128 KiB an argument.
 _NAMES_AT_A_TIME = 1000
 
-_FIELD = re.compile(r"(?:^|\s)(NodeName|State)=(\S+)")
+_FIELD = re.compile(r"(?:^|\s)(NodeName|NodeHostName|State)=(\S+)")
 # Reason= is free text; what follows it in later versions is named.
 _REASON = re.compile(
     r"\sReason=(?P<why>.*?)(?: \[[^\[\]]*@[^\[\]]*\])?\s*(?=$|\s(?:Comment|Extra|AdminComment)=)"
@@ -35,11 +35,15 @@ _NOT_ALLOCATED: Final = _CANNOT_RUN | frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """One node: its state's words, as ``IDLE+DRAIN``, and the reason that was given for it."""
+    """One node: its state's words, as ``IDLE+DRAIN``, and the reason that was given for it.
+
+    ``host_name`` is what the machine calls itself, which may differ from the node's name.
+    """
 
     name: str
     state: str
     reason: str | None = None
+    host_name: str | None = None
 
     @property
     def words(self) -> frozenset[str]:
@@ -65,11 +69,13 @@ def parse_nodes(text: str) -> dict[str, NodeState]:
     """The nodes of ``scontrol -o show node``; other lines are passed over."""
     found = {}
     for line in text.splitlines():
-        fields = dict(_FIELD.findall(line))
+        # A reason may look like a field.
+        fields = dict(_FIELD.findall(line.partition(" Reason=")[0]))
         if "NodeName" in fields and "State" in fields:
             reason = _REASON.search(line)
             name = fields["NodeName"]
-            found[name] = NodeState(name, fields["State"], reason["why"] if reason else None)
+            why = reason["why"] if reason else None
+            found[name] = NodeState(name, fields["State"], why, fields.get("NodeHostName"))
     return found
 
 

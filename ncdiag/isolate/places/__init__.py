@@ -1,0 +1,1 @@
+"""Where decisions are carried out: one small module a place."""
