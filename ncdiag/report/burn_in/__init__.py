@@ -1,0 +1,1 @@
+"""The gate before a launch, for people, for programs and for monitoring."""
