@@ -33,6 +33,7 @@ from ncdiag.model.units import parse_rate_gbit_per_s
 MAX_FILE_BYTES: Final = 16 * 1024**2
 
 _MAX_LABEL_CHARS = 64
+_MAX_PATH_CHARS = 1024
 _FILE_SUFFIXES = {".cfg", ".conf", ".csv", ".hosts", ".ini", ".json", ".list", ".lst", ".txt"}
 
 _ODD = re.compile(r"[^A-Za-z0-9._\-:@%\[\],]")
@@ -94,6 +95,8 @@ def check_hosts(hosts: Sequence[Host]) -> None:
             check_port(host.port)
         if host.nics:
             _parse_nics("nic", ",".join(host.nics))
+        if host.root is not None:
+            _parse_root("root", host.root)
         if host.name in seen:
             raise UsageError(f"{host.name} stands there twice")
         seen.add(host.name)
@@ -309,6 +312,14 @@ def _parse_address(key: str, value: str) -> str:
     return check_target(value)
 
 
+def _parse_root(key: str, value: str) -> str:
+    if not value.startswith("/") or not value.isprintable() or len(value) > _MAX_PATH_CHARS:
+        raise UsageError(
+            f"{key}={shown(value)}: an absolute path is needed, such as {key}=/var/lib/facts/gpu7"
+        )
+    return value
+
+
 _Parser = Callable[[str, str], Any]
 # Key in the file, the field of Host it fills (none: understood and not needed), and its parser.
 _ATTRIBUTES: Final[dict[str, tuple[str | None, _Parser]]] = {
@@ -318,6 +329,7 @@ _ATTRIBUTES: Final[dict[str, tuple[str | None, _Parser]]] = {
     "rate": ("rate_gbit_per_s", _parse_rate),
     "uplink": ("uplink_gbit_per_s", _parse_rate),
     "gpus": ("gpus", _parse_count),
+    "root": ("root", _parse_root),
     "address": ("address", _parse_address),
     # Open MPI's: how many ranks a host takes.
     "slots": (None, _parse_count),

@@ -13,7 +13,7 @@ from ncdiag.model.host import Nic, NicKind, PcieLink
 VIRTUAL_DRIVERS = frozenset(
     {"veth", "tun", "virtio_net", "vif", "xen_netfront", "hv_netvsc", "vmxnet3", "e1000"}
 )
-_PCI_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+PCI_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 # No name of a device holds anything else; it becomes part of a path below /sys.
 _DEVICE_NAME = re.compile(r"(?!\.)[\w.\-@]{1,64}", re.ASCII)
 _HCA_NAME = re.compile(r"(?P<hca>(?!\.)[\w.\-]{1,64})(?::(?P<port>\d{1,3}))?", re.ASCII)
@@ -161,7 +161,7 @@ class _System:
             hca=hca,
             hca_port=port,
             mtu=_number(self._net / interface / "mtu") if interface else None,
-            speed_gbit_per_s=_rate(read_text(path / "rate")),
+            speed_gbit_per_s=rate_gbit_per_s(read_text(path / "rate")),
             pcie=_pcie(device),
             pci_address=_pci_address(device),
         )
@@ -217,12 +217,16 @@ def _entries(folder: Path) -> list[Path]:
         return []
 
 
-def _natural(path: Path) -> list[tuple[int, str]]:
+def natural(name: str) -> list[tuple[int, str]]:
     """A key that sorts mlx5_2 before mlx5_10."""
-    return [(int(digits or 0), rest) for digits, rest in re.findall(r"(\d*)(\D*)", path.name)]
+    return [(int(digits or 0), rest) for digits, rest in re.findall(r"(\d*)(\D*)", name)]
 
 
-def _rate(text: str | None) -> float | None:
+def _natural(path: Path) -> list[tuple[int, str]]:
+    return natural(path.name)
+
+
+def rate_gbit_per_s(text: str | None) -> float | None:
     """``400 Gb/sec (4X NDR)`` is 400."""
     match = re.match(r"(\d{1,5}(?:\.\d{1,3})?) Gb/sec", text or "", re.ASCII)
     return float(match[1]) or None if match else None
@@ -239,4 +243,4 @@ def _pcie(device: Path) -> PcieLink | None:
 
 def _pci_address(device: Path) -> str | None:
     name = device.resolve().name
-    return name if _PCI_ADDRESS.fullmatch(name) else None
+    return name if PCI_ADDRESS.fullmatch(name) else None

@@ -161,6 +161,8 @@ class KernelEvent:
     ``class_`` is the value of a ``FindingClass`` of post-mortems, ``code`` the number of an Xid or
     SXid, ``device`` a PCI address or name. ``since_boot_s`` counts from boot; ``text`` is the line.
     ``count`` adds up like ones, the first of which this is; ``last_since_boot_s`` is the last.
+    ``severity`` is that of post-mortems (``fatal``, ``degraded``, ``info``) where this message
+    differs from others of its class, such as an error that was corrected.
     """
 
     class_: str
@@ -170,6 +172,7 @@ class KernelEvent:
     since_boot_s: float | None = None
     last_since_boot_s: float | None = None
     count: int = 1
+    severity: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,8 @@ class Host:
 
     ``nics`` are in rail order; empty means they are looked up on the host.
     ``rate_gbit_per_s`` is the line rate of each NIC and overrides what the system says;
-    ``uplink_gbit_per_s`` is the rate of this host's leaf towards the spine.
+    ``uplink_gbit_per_s`` is the rate of this host's leaf towards the spine. ``root`` is an absolute
+    folder on the host that its health facts are read from in place of ``/``.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Host:
     leaf: str | None = None
     rack: str | None = None
     gpus: int | None = None
+    root: str | None = None
 
 
 class NicKind(StrEnum):

@@ -7,7 +7,6 @@ it holds the most that device and slot can do.
 import contextlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -88,16 +87,8 @@ def check_links(links: PcieLinks) -> tuple[TopologyFinding, ...]:
     return tuple(finding for device in links.devices for finding in _check(device))
 
 
-@dataclass(frozen=True, slots=True)
-class _Best:
-    """What a link should come up with: the most that both ends can do."""
-
-    gigatransfers_per_s: float | None
-    lanes: int | None
-
-
 def _check(device: PcieDevice) -> Iterator[TopologyFinding]:
-    best = _best(device)
+    best = best_link(device.maximum, device.slot)
     now = device.current
     called = f" ({', '.join(device.names)})" if device.names else ""
     if now.lanes is not None and best.lanes is not None and now.lanes < best.lanes:
@@ -128,12 +119,14 @@ def _check(device: PcieDevice) -> Iterator[TopologyFinding]:
         )
 
 
-def _best(device: PcieDevice) -> _Best:
-    own, slot = device.maximum, device.slot
+def best_link(own: Link, slot: Link) -> Link:
+    """What a link should come up with: the most that both of its ends can do."""
     speeds = [one.gigatransfers_per_s for one in (own, slot) if one.gigatransfers_per_s is not None]
     lanes = [one.lanes for one in (own, slot) if one.lanes is not None]
-    known = own.gigatransfers_per_s is not None, own.lanes is not None
-    return _Best(min(speeds) if known[0] else None, min(lanes) if known[1] else None)
+    return Link(
+        gigatransfers_per_s=min(speeds) if own.gigatransfers_per_s is not None else None,
+        lanes=min(lanes) if own.lanes is not None else None,
+    )
 
 
 def _device(path: Path) -> PcieDevice | None:
@@ -166,8 +159,14 @@ def _names(path: Path) -> tuple[str, ...]:
 
 
 def _link(path: Path, which: str) -> Link:
-    speed = _SPEED.match(read_text(path / f"{which}_link_speed") or "")
-    width = read_text(path / f"{which}_link_width") or ""
+    speed, width = read_text(path / f"{which}_link_speed"), read_text(path / f"{which}_link_width")
+    return link_of(speed, width)
+
+
+def link_of(speed_text: str | None, width_text: str | None) -> Link:
+    """One end of a link from what stands in its two files of sysfs."""
+    speed = _SPEED.match(speed_text or "")
+    width = width_text or ""
     lanes = int(width) if re.fullmatch(r"\d{1,3}", width, re.ASCII) else 0
     return Link(
         gigatransfers_per_s=float(speed[1]) if speed else None,

@@ -25,6 +25,10 @@ _KILL_GRACE_S: Final = 1.0
 _MORE_FOLDERS: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/rocm/bin")
 
 
+# What runs now, so that whoever ends in a hurry leaves nothing behind.
+_running: set["subprocess.Popen[bytes]"] = set()
+
+
 class Outcome(StrEnum):
     """How asking for a dump went: ``absent`` is no failure."""
 
@@ -80,10 +84,20 @@ def ask(
     except OSError as error:
         is_denied = isinstance(error, PermissionError)
         return _failed(f"{name} cannot be started: {error.strerror}", denied=is_denied)
+    _running.add(process)
     try:
         return _listen(process, name, time.monotonic() + timeout_s, timeout_s)
     finally:
         _end(process)
+        _running.discard(process)
+
+
+def end_all() -> None:
+    """Kill what was asked in other threads and has not answered; waits for nothing."""
+    for process in tuple(_running):
+        if process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def _listen(

@@ -1,0 +1,212 @@
+"""Collects the health facts of a host: in a process of its own that cannot hold anybody up.
+
+A broken driver, a dead file system or a hung program holds the thread that asks it, at times beyond
+SIGKILL. So all sources are asked by one child process (:mod:`ncdiag.health.collector`), which is
+left to itself when its time is over.
+"""
+
+import os
+import selectors
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, Final, cast, get_type_hints
+
+import msgspec
+
+from ncdiag.health.collector import (
+    MODULE,
+    MOST_LINE_BYTES,
+    CollectorTask,
+    SourceLine,
+    no_answer,
+)
+from ncdiag.health.sources.place import HostRoot
+from ncdiag.health.sources.table import SOURCES
+from ncdiag.model.errors import UsageError
+from ncdiag.model.health import GpuHealth, HealthFacts, Source, SourceReading, SourceState
+from ncdiag.model.json_text import encode
+from ncdiag.model.text import visible
+
+DEFAULT_LIMIT_S: Final = 6.0
+# By which the child is to be done before its parent stops listening, to say itself what is late.
+_MARGIN_S: Final = 0.4
+_KILL_GRACE_S: Final = 0.2
+_CHUNK: Final = 1 << 16
+_MOST_BYTES: Final = 32 << 20
+# Children that did not end when they were killed; looked at again with the next collection.
+_abandoned: list["subprocess.Popen[bytes]"] = []
+
+
+class HealthTask(msgspec.Struct, frozen=True, kw_only=True):
+    """What a driver asks of a host; without ``sources`` it is all of them."""
+
+    root: str | None = None
+    sources: tuple[Source, ...] | None = None
+    limit_s: float = DEFAULT_LIMIT_S
+
+
+def collect_health(
+    root: Path = Path("/"),
+    *,
+    sources: Collection[Source] | None = None,
+    limit_s: float = DEFAULT_LIMIT_S,
+) -> HealthFacts:
+    """What the host says of its health, within ``limit_s``; what is late or broken says so.
+
+    ``root`` is a folder that was recorded of another host. Raises :class:`UsageError` where there
+    is no such folder.
+    """
+    wanted = tuple(source for source in SOURCES if sources is None or source in sources)
+    root = Path(os.path.realpath(root))
+    if not root.is_dir():
+        raise UsageError(f"{visible(str(root))}: no folder of a host's facts; check root=")
+    began_s = time.monotonic()
+    until_s = began_s + limit_s
+    task = CollectorTask(
+        root=str(root), sources=wanted, until_s=until_s - min(_MARGIN_S, limit_s / 4)
+    )
+    lines, why = _run(task, until_s) if wanted else ([], "")
+    return merged(HostRoot(root), wanted, lines, why or no_answer(limit_s))
+
+
+def collect_for_driver(payload: bytes) -> bytes:
+    """The same for a driver, in a worker of its fleet: a task as JSON, the facts as JSON."""
+    task = msgspec.json.decode(payload, type=HealthTask)
+    return encode(
+        collect_health(Path(task.root or "/"), sources=task.sources, limit_s=task.limit_s)
+    )
+
+
+def encode_task(task: HealthTask) -> bytes:
+    """What :func:`collect_for_driver` takes."""
+    return encode(task)
+
+
+def decode_facts(answer: bytes) -> HealthFacts | None:
+    """The facts in an answer of :func:`collect_for_driver`; ``None`` where it is no such thing."""
+    try:
+        return msgspec.json.decode(answer, type=HealthFacts)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _run(task: CollectorTask, until_s: float) -> tuple[list[SourceLine], str]:
+    """What the child says until it ends or the time is up, and why there may be no more."""
+    _abandoned[:] = [process for process in _abandoned if process.poll() is None]
+    argv = (sys.executable, "-P", "-m", MODULE, encode(task).decode())
+    try:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return [], f"the collector cannot be started: {error.strerror}"
+    stdout = cast("IO[bytes]", process.stdout)
+    data, ended = _listen(stdout, until_s)
+    stdout.close()
+    if not ended:
+        process.kill()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_KILL_GRACE_S)
+    if process.returncode is None:
+        _abandoned.append(process)
+    lines = [line for text in data.splitlines() if (line := _decoded(text))]
+    return lines, "the collector ended before it answered" if ended else ""
+
+
+def _listen(stdout: IO[bytes], until_s: float) -> tuple[bytes, bool]:
+    """All that is written until the end or until it is too late; and whether it came to its end."""
+    data = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(stdout, selectors.EVENT_READ)
+        while (left_s := until_s - time.monotonic()) > 0 and len(data) < _MOST_BYTES:
+            if selector.select(left_s):
+                part = os.read(stdout.fileno(), _CHUNK)
+                if not part:
+                    return bytes(data), True
+                data += part
+    return bytes(data), False
+
+
+def _decoded(text: bytes) -> SourceLine | None:
+    """One line of the child; nothing for one that is cut."""
+    try:
+        return msgspec.json.decode(text, type=SourceLine) if len(text) <= MOST_LINE_BYTES else None
+    except msgspec.MsgspecError:
+        return None
+
+
+def merged(
+    root: HostRoot, wanted: Sequence[Source], lines: Sequence[SourceLine], why: str
+) -> HealthFacts:
+    """The facts of all sources as those of one host; ``why`` is said of sources without a line."""
+    by_source = {line.source: line for line in lines}
+    readings: list[SourceReading] = []
+    facts: dict[str, Any] = {}
+    gpus: dict[Source, Sequence[GpuHealth]] = {}
+    for source in wanted:
+        line = by_source.get(source)
+        if line is None:
+            state = SourceState.TIMED_OUT if why.startswith("no answer") else SourceState.FAILED
+            readings.append(SourceReading(source=source, state=state, reason=why))
+            continue
+        state, reason = line.state, line.reason
+        try:
+            told = {name: _fact(name, raw) for name, raw in line.facts.items()}
+        except (msgspec.MsgspecError, KeyError) as error:
+            told, state, reason = {}, SourceState.FAILED, f"it told what is no fact: {error}"
+        if found := told.pop("gpus", None):
+            gpus[source] = found
+        _take(facts, told)
+        readings.append(
+            SourceReading(source=source, state=state, reason=reason, seconds=line.seconds)
+        )
+    if gpus:
+        facts["gpus"] = _merged_gpus(gpus)
+    facts.setdefault("hostname", _hostname(root))
+    facts["taken_s"] = time.time()
+    return HealthFacts(sources=tuple(readings), **facts)
+
+
+def _take(facts: dict[str, Any], told: dict[str, Any]) -> None:
+    """Add what a source told; of what two sources tell, the first in the table is believed."""
+    for name, value in told.items():
+        if isinstance(value, dict):
+            facts[name] = {**value, **facts.get(name, {})}
+        else:
+            facts.setdefault(name, value)
+
+
+def _merged_gpus(by_source: dict[Source, Sequence[GpuHealth]]) -> tuple[GpuHealth, ...]:
+    try:
+        merge = import_module("ncdiag.health.sources.merge_gpus").merge
+    except ModuleNotFoundError:
+        return tuple(next(iter(by_source.values())))
+    return tuple(merge(by_source))
+
+
+@cache
+def _types() -> dict[str, Any]:
+    return get_type_hints(HealthFacts)
+
+
+def _fact(name: str, raw: msgspec.Raw) -> Any:
+    return msgspec.json.decode(raw, type=_types()[name])
+
+
+def _hostname(root: HostRoot) -> str:
+    """The host's own name; that of the folder where a recorded host has none."""
+    for file in ("/proc/sys/kernel/hostname", "/etc/hostname"):
+        if name := root.text(file):
+            return name.split()[0][:255]
+    return socket.gethostname() if root.live else root.root.name
