@@ -1,0 +1,133 @@
+"""What has to change at a place so that decisions hold there; nothing is asked or done here."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ncdiag.isolate.budget import hold_back
+from ncdiag.isolate.places.base import Asked, Standing, given_reason
+from ncdiag.isolate.policy import Budget
+from ncdiag.model.isolation import Action, Change, Decision, IsolationPlan, PlaceState
+from ncdiag.store.ledger_records import ActionRecord, ActionState
+from ncdiag.store.redact import redacted_text
+
+_WANTED_OUT: Final = frozenset((Action.ISOLATE, Action.KEEP))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a plan is made from.
+
+    ``done`` has all that was carried out at the place, the oldest first. ``fleet`` are the hosts
+    that decisions may be about, ``None`` for all that the place has.
+    """
+
+    place: str
+    asked: Asked
+    done: Sequence[ActionRecord] = ()
+    fleet: Collection[str] | None = None
+    leaves: Mapping[str, str] = field(default_factory=dict)
+
+    def last(self) -> Mapping[str, ActionRecord]:
+        """The last action of each host that was carried out."""
+        done = (action for action in self.done if action.state is ActionState.DONE)
+        return {action.host: action for action in done}
+
+
+def make_plan(decisions: Sequence[Decision], situation: Situation, budget: Budget) -> IsolationPlan:
+    """The steps that are missing, and the reason where none may be taken at all."""
+    fleet = _fleet(situation)
+    last = situation.last()
+    changes: dict[str, Change] = {}
+    steps: list[Decision] = []
+    for decision in sorted(decisions, key=lambda one: one.host):
+        change = _change(decision, situation, last.get(decision.host), fleet)
+        name = situation.asked.of(decision.host).name
+        if change is None or name in changes:
+            continue
+        changes[name] = change
+        if change.skipped is None:
+            action = Action.ISOLATE if change.isolate else Action.RELEASE
+            steps.append(replace(decision, host=name, action=action))
+    return IsolationPlan(
+        decisions=tuple(decisions),
+        changes=tuple(changes.values()),
+        refused=_refused(steps, situation, budget, fleet),
+        hosts=len(fleet),
+        leaves=situation.leaves,
+    )
+
+
+def _refused(
+    steps: Sequence[Decision], situation: Situation, budget: Budget, fleet: Collection[str]
+) -> str | None:
+    """Why the safety budget forbids these steps, whoever took out those who are out already."""
+    asked = situation.asked
+    out = [name for name in fleet if asked.of(name).state in (PlaceState.OURS, PlaceState.THEIRS)]
+    leaves = {asked.own_name(host): leaf for host, leaf in situation.leaves.items()}
+    held = hold_back(steps, budget, out, hosts=len(fleet), leaves=leaves)
+    return next((step.held_back for step in held if step.held_back), None)
+
+
+def reason_of(decision: Decision) -> str:
+    """Why, as a place and the ledger keep it."""
+    return given_reason(redacted_text(decision.reason))
+
+
+def _fleet(situation: Situation) -> frozenset[str]:
+    """Hosts by the names that the place has for them."""
+    if situation.fleet is None:
+        return frozenset(situation.asked.standings)
+    return frozenset(situation.asked.of(host).name for host in situation.fleet)
+
+
+def _change(
+    decision: Decision,
+    situation: Situation,
+    last: ActionRecord | None,
+    fleet: Collection[str],
+) -> Change | None:
+    """The step for one host, ``None`` where it stands as it should."""
+    standing = situation.asked.of(decision.host)
+    change = Change(
+        host=decision.host,
+        place=situation.place,
+        isolate=decision.action in _WANTED_OUT,
+        reason=reason_of(decision),
+        before=standing.state,
+    )
+    if decision.action is Action.RELEASE and last is not None and last.isolate:
+        reason = given_reason(last.reason)
+        why = why_left_alone(standing, reason)
+        return replace(change, reason=reason, skipped=why)
+    if not change.isolate or decision.held_back or standing.state is PlaceState.OURS:
+        return None
+    return replace(change, skipped=_why_not_isolated(decision, standing, last, fleet))
+
+
+def _why_not_isolated(
+    decision: Decision, standing: Standing, last: ActionRecord | None, fleet: Collection[str]
+) -> str | None:
+    if standing.state is not PlaceState.AVAILABLE:
+        return standing.why or standing.state.value
+    if standing.name not in fleet:
+        return "it is not among --nodes"
+    if last is None:
+        return None
+    newest_s = max((piece.seen_s for piece in decision.evidence), default=0.0)
+    if newest_s > (last.changed_s or last.intended_s):
+        return None
+    by = "somebody" if last.isolate else f"{last.by} (undo)"
+    return f"{by} took it back in, and nothing new speaks against it"
+
+
+def why_left_alone(standing: Standing, reason: str) -> str | None:
+    """Why a host that ncdiag isolated for ``reason`` is not released, ``None`` where it may be."""
+    match standing.state:
+        case PlaceState.AVAILABLE:
+            return None
+        case PlaceState.OURS if standing.reason == reason:
+            return None
+        case PlaceState.OURS:
+            return f"changed since: {standing.reason}"
+    return f"changed since: {standing.why or standing.state.value}"
