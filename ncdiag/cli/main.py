@@ -48,11 +48,13 @@ COMMANDS = {
     "report": Lazy("ncdiag.cli.report", "report"),
     "import": Lazy("ncdiag.cli.import_", "import_"),
     "parse-log": Lazy("ncdiag.cli.parse_log", "parse_log"),
+    "stragglers": Lazy("ncdiag.cli.stragglers", "stragglers"),
     "topo": Lazy("ncdiag.cli.topo", "app"),
     "expect": Lazy("ncdiag.cli.expect", "app"),
     "env": Lazy("ncdiag.cli.env", "app"),
     "history": Lazy("ncdiag.cli.history", "app"),
     "manifests": Lazy("ncdiag.cli.manifests", "app"),
+    "health": Lazy("ncdiag.cli.health.command", "health"),
     "doctor": Lazy("ncdiag.cli.doctor", "doctor"),
 }
 

@@ -14,6 +14,8 @@ from ncdiag.read.iteration_times.rows import positive, whole
 # Communicators of one file; a training job has some hundreds.
 _MAX_COMMUNICATORS: Final = 100_000
 _TEXT: Final = 200
+# Programs log records of some kinds, each with keys of its own.
+_MAX_KINDS: Final = 1000
 _decoder = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -27,6 +29,7 @@ class Objects:
         self._gathering = gathering
         self._communicators = communicators
         self._counts: dict[int, int] = {}
+        self._by_keys: dict[tuple[str, ...], Columns | None] = {}
         self.columns: Columns | None = None
         self.inspector = False
 
@@ -49,9 +52,20 @@ class Objects:
         if isinstance(record.get("header"), dict):
             self.inspector = True
             return self._communicators.read(record)
-        if self.columns is None:
-            self.columns = find_columns(list(record), self._wanted)
-        return self._read_plain(record, self.columns)
+        columns = self._columns_of(tuple(record))
+        return columns is not None and self._read_plain(record, columns)
+
+    def _columns_of(self, keys: tuple[str, ...]) -> Columns | None:
+        if keys not in self._by_keys and len(self._by_keys) < _MAX_KINDS:
+            try:
+                self._by_keys[keys] = find_columns(keys, self._wanted)
+            except UsageError:
+                if self.columns is None:
+                    raise
+                self._by_keys[keys] = None
+        columns = self._by_keys.get(keys)
+        self.columns = self.columns or columns
+        return columns
 
     def _read_plain(self, record: Mapping[str, Any], columns: Columns) -> bool:
         rank, seconds = whole(record.get(columns.rank)), positive(record.get(columns.time))
