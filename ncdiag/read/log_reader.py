@@ -20,7 +20,7 @@ _TAIL = 16
 _MOST_PLANS = 4096
 # How often a new voice is tried to be known, before its lines may be part of a flood.
 _TRIES = 4
-_TIMED = re.compile(rb"\d\d:\d\d:\d\d")
+_TIMED = re.compile(rb"\d\d:\d\d:\d\d|\[ {0,8}\d{1,9}\.\d{6}\]")
 _FARTHEST_TIME = 400
 
 
