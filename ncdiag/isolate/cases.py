@@ -29,8 +29,9 @@ class Standing(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClassEvidence:
-    """All evidence of one class: ``rows`` accuse and count until ``ends_s``, ``clean`` speak for
-    a host; both are places in ``table``.
+    """All evidence of one class, by its places in ``table``.
+
+    ``rows`` accuse, and count until ``ends_s``; ``clean`` speak for a host.
     """
 
     table: EvidenceTable

@@ -89,7 +89,7 @@ class _Best:
         rows, ends = rows[counts], ends[counts]
         self.counting[rows] = True
         self.group_of[rows] = place
-seen = ClassEvidence(
+        seen = ClassEvidence(
             table=table, live=live, rule=rule, rows=rows, ends_s=ends, clean=self._clean(key)
         )
         self._take(place, judge(seen))
