@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import IO, Final, cast
 
@@ -41,7 +41,8 @@ class Outcome(StrEnum):
 class Answer:
     """What a program printed, or the reason why there is nothing.
 
-    A failure is ``timed_out`` where no answer came in time, ``denied`` where we may not ask.
+    A failure is ``timed_out`` where no answer came in time, ``denied`` where we may not ask; a
+    program that ended with a code may have printed something before.
     """
 
     outcome: Outcome
@@ -126,7 +127,8 @@ def _listen(
         return _failed(f"{name} did not end within {timeout_s:g} s", timed_out=True)
     if code:
         how = f"exit code {code}" if code > 0 else signal.Signals(-code).name
-        return _failed(f"{name} failed ({how}){_last_line(complaint or output)}")
+        failed = _failed(f"{name} failed ({how}){_last_line(complaint or output)}")
+        return replace(failed, output=bytes(output))
     return Answer(outcome=Outcome.CAPTURED, output=bytes(output))
 
 

@@ -69,7 +69,7 @@ def unreached_gpus(said: bytes) -> tuple[GpuHealth, ...]:
             index=index,
             pci_address=bus_id(address.decode()) if address else None,
             lost=True,
-            reason=name(match["reason"].decode("utf-8", "replace").rstrip(".")) or "not reached",
+            reason=" ".join(match["reason"].decode("utf-8", "replace").split()) or "not reached",
         )
     return tuple(found.values())
 

@@ -1,0 +1,68 @@
+"""One list of GPUs out of what several sources tell of the same ones."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final, TypeVar
+
+from ncdiag.model.health import GpuHealth, Source
+
+_Record = TypeVar("_Record")
+# Who is believed first. What the driver says counts most; what others add fills gaps.
+_DRIVERS: Final = (Source.NVML, Source.NVIDIA_SMI)
+# Whose GPUs are of another maker, with numbers of their own.
+_APART: Final = Source.ROCM_SMI
+# All that is asked of a lost GPU is which one it is: what others remember of it is from before.
+_IDENTITY: Final = ("uuid", "name", "pci_address", "serial", "vbios", "incidents", "last_xid")
+
+
+def merge(by_source: Mapping[Source, Sequence[GpuHealth]]) -> tuple[GpuHealth, ...]:
+    """The GPUs of one host, in the order of their numbers.
+
+    A source joins by uuid, else by PCI address, else by number. Where the driver told of its GPUs,
+    DCGM adds none to them: it remembers GPUs that are gone.
+    """
+    merged: list[GpuHealth] = []
+    driver_told = any(source in by_source for source in _DRIVERS)
+    for source in (*_DRIVERS, Source.DCGM):
+        for gpu in by_source.get(source, ()):
+            at = _place(merged, gpu)
+            if at is not None:
+                merged[at] = _joined(merged[at], gpu)
+            elif source is not Source.DCGM or not driver_told:
+                merged.append(gpu)
+    merged.sort(key=lambda gpu: gpu.index)
+    return (*merged, *sorted(by_source.get(_APART, ()), key=lambda gpu: gpu.index))
+
+
+def filled(first: _Record, second: _Record, names: Iterable[str] | None = None) -> _Record:
+    """``first`` with what it does not know from ``second``, records within them likewise."""
+    changes: dict[str, Any] = {}
+    for name in names or [one.name for one in fields(first)]:  # type: ignore[arg-type]
+        known, other = getattr(first, name), getattr(second, name)
+        if known is None:
+            changes[name] = other
+        elif is_dataclass(known) and is_dataclass(other):
+            changes[name] = filled(known, other)
+    return replace(first, **changes)  # type: ignore[type-var]
+
+
+def _joined(first: GpuHealth, second: GpuHealth) -> GpuHealth:
+    if not first.lost and not second.lost:
+        return filled(first, second)
+    reason = first.reason if first.lost else second.reason
+    return replace(filled(first, second, _IDENTITY), lost=True, reason=reason)
+
+
+def _place(gpus: Sequence[GpuHealth], wanted: GpuHealth) -> int | None:
+    """Where the same GPU stands; its number decides only where nothing else tells them apart."""
+    for at, gpu in enumerate(gpus):
+        same = _same(gpu.uuid, wanted.uuid)
+        if same is None:
+            same = _same(gpu.pci_address, wanted.pci_address)
+        if same or (same is None and gpu.index == wanted.index):
+            return at
+    return None
+
+
+def _same(first: str | None, second: str | None) -> bool | None:
+    return first == second if first is not None and second is not None else None
