@@ -20,6 +20,32 @@ from netlab import system
 from netlab.testing import Lab, netlab
 
 CHROMIUM = Path("/usr/bin/chromium")
+# These judge what they measure, or fill both cores: nothing else may run at the same time.
+ALONE = frozenset(
+    {
+        "test_bench.py",
+        "test_bench_torch.py",
+        "test_burn_in.py",
+        "test_burn_in_netlab.py",
+        "test_gpu.py",
+        "test_netlab.py",
+        "test_quickstart.py",
+        "test_sweep_fabric.py",
+        "test_sweep_failures.py",
+        "test_sweep_mpi.py",
+        "test_sweep_netlab.py",
+        "test_sweep_profile.py",
+        "test_sweep_slurm.py",
+        "test_torch_child.py",
+    }
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tell the tests apart that may run beside others."""
+    for item in items:
+        if item.path.name in ALONE:
+            item.add_marker(pytest.mark.alone)
 
 
 @pytest.fixture(scope="session")
