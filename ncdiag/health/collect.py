@@ -29,12 +29,18 @@ from ncdiag.health.collector import (
 )
 from ncdiag.health.sources.place import HostRoot
 from ncdiag.health.sources.table import SOURCES
+from ncdiag.health.starvation import waited_for_cpu_s
 from ncdiag.model.errors import UsageError
 from ncdiag.model.health import GpuHealth, HealthFacts, Source, SourceReading, SourceState
 from ncdiag.model.json_text import encode
 from ncdiag.model.text import visible
 
 DEFAULT_LIMIT_S: Final = 6.0
+# How much longer it may take on a host that has no CPU for us: nobody waits over 10 s.
+STARVED_S: Final = 3.0
+# A fleet's worker may share its host with many others, as in tests; its driver waits some more.
+FLEET_STARVED_S: Final = 9.0
+_LOOK_AGAIN_S: Final = 0.05
 # By which the child is to be done before its parent stops listening, to say itself what is late.
 _MARGIN_S: Final = 0.4
 _KILL_GRACE_S: Final = 0.2
@@ -50,6 +56,7 @@ class HealthTask(msgspec.Struct, frozen=True, kw_only=True):
     root: str | None = None
     sources: tuple[Source, ...] | None = None
     limit_s: float = DEFAULT_LIMIT_S
+    starved_s: float = FLEET_STARVED_S
 
 
 def collect_health(
@@ -57,31 +64,38 @@ def collect_health(
     *,
     sources: Collection[Source] | None = None,
     limit_s: float = DEFAULT_LIMIT_S,
+    starved_s: float = STARVED_S,
 ) -> HealthFacts:
     """What the host says of its health, within ``limit_s``; what is late or broken says so.
 
-    ``root`` is a folder that was recorded of another host. Raises :class:`UsageError` where there
-    is no such folder.
+    Time in which the host had no CPU for us is not counted, up to ``starved_s``. ``root`` is
+    a folder that was recorded of another host. Raises :class:`UsageError` where there is none.
     """
     wanted = tuple(source for source in SOURCES if sources is None or source in sources)
     root = Path(os.path.realpath(root))
     if not root.is_dir():
         raise UsageError(f"{visible(str(root))}: no folder of a host's facts; check root=")
     began_s = time.monotonic()
-    until_s = began_s + limit_s
     task = CollectorTask(
-        root=str(root), sources=wanted, until_s=until_s - min(_MARGIN_S, limit_s / 4)
+        root=str(root),
+        sources=wanted,
+        until_s=began_s + limit_s - min(_MARGIN_S, limit_s / 4),
+        starved_s=starved_s,
     )
-    lines, why = _run(task, until_s) if wanted else ([], "")
-    return merged(HostRoot(root), wanted, lines, why or no_answer(limit_s))
+    lines, why = _run(task, began_s + limit_s) if wanted else ([], "")
+    return merged(HostRoot(root), wanted, lines, why or no_answer(time.monotonic() - began_s))
 
 
 def collect_for_driver(payload: bytes) -> bytes:
     """The same for a driver, in a worker of its fleet: a task as JSON, the facts as JSON."""
     task = msgspec.json.decode(payload, type=HealthTask)
-    return encode(
-        collect_health(Path(task.root or "/"), sources=task.sources, limit_s=task.limit_s)
+    facts = collect_health(
+        Path(task.root or "/"),
+        sources=task.sources,
+        limit_s=task.limit_s,
+        starved_s=task.starved_s,
     )
+    return encode(facts)
 
 
 def encode_task(task: HealthTask) -> bytes:
@@ -111,9 +125,7 @@ def _run(task: CollectorTask, until_s: float) -> tuple[list[SourceLine], str]:
         )
     except OSError as error:
         return [], f"the collector cannot be started: {error.strerror}"
-    stdout = cast("IO[bytes]", process.stdout)
-    data, ended = _listen(stdout, until_s)
-    stdout.close()
+    data, ended = _listen(process, until_s, task.starved_s)
     if not ended:
         process.kill()
     with suppress(subprocess.TimeoutExpired):
@@ -124,13 +136,21 @@ def _run(task: CollectorTask, until_s: float) -> tuple[list[SourceLine], str]:
     return lines, "the collector ended before it answered" if ended else ""
 
 
-def _listen(stdout: IO[bytes], until_s: float) -> tuple[bytes, bool]:
-    """All that is written until the end or until it is too late; and whether it came to its end."""
+def _listen(
+    process: "subprocess.Popen[bytes]", until_s: float, starved_s: float
+) -> tuple[bytes, bool]:
+    """All that it writes until its end or until it is too late; and whether it came to its end."""
     data = bytearray()
-    with selectors.DefaultSelector() as selector:
+    stdout = cast("IO[bytes]", process.stdout)
+    with stdout, selectors.DefaultSelector() as selector:
         selector.register(stdout, selectors.EVENT_READ)
-        while (left_s := until_s - time.monotonic()) > 0 and len(data) < _MOST_BYTES:
-            if selector.select(left_s):
+        while len(data) < _MOST_BYTES:
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                left_s += min(waited_for_cpu_s(process.pid), starved_s)
+                if left_s <= 0:
+                    break
+            if selector.select(max(left_s, _LOOK_AGAIN_S)):
                 part = os.read(stdout.fileno(), _CHUNK)
                 if not part:
                     return bytes(data), True

@@ -20,6 +20,7 @@ from ncdiag.cluster.die_with_parent import be_killed_with_parent
 from ncdiag.health.sources.found import Found, absent, failed
 from ncdiag.health.sources.place import HostRoot
 from ncdiag.health.sources.table import SOURCES, SourceRow
+from ncdiag.health.starvation import waited_for_cpu_s
 from ncdiag.health.topology import programs
 from ncdiag.model.health import Source, SourceState
 from ncdiag.model.json_text import encode
@@ -29,14 +30,19 @@ MODULE: Final = "ncdiag.health.collector"
 # More than the facts of any host: 8 GPUs with all counters are some 20 KiB.
 MOST_LINE_BYTES: Final = 8 << 20
 _REASON_CHARS: Final = 300
+_LOOK_AGAIN_S: Final = 0.02
 
 
 class CollectorTask(msgspec.Struct, frozen=True, kw_only=True):
-    """Ask these sources below ``root``, until ``until_s`` of the monotonic clock at the latest."""
+    """Ask these sources below ``root``, until ``until_s`` of the monotonic clock at the latest.
+
+    While there is no CPU for us, no deadline comes nearer, but for ``starved_s`` at most.
+    """
 
     root: str
     sources: tuple[Source, ...]
     until_s: float
+    starved_s: float = 0.0
 
 
 class SourceLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,15 +76,17 @@ def ask_sources(
         threading.Thread(
             target=_ask, args=(source, table[source], root, ended), name=source, daemon=True
         ).start()
+    more_s = 0.0
     while waiting:
-        left_s = min(waiting.values()) - time.monotonic()
+        left_s = min(waiting.values()) + more_s - time.monotonic()
         try:
-            one = ended.get(timeout=max(left_s, 0))
+            one = ended.get(timeout=max(left_s, _LOOK_AGAIN_S))
         except queue.Empty:
             now_s = time.monotonic()
-            for source in [late for late, until_s in waiting.items() if until_s <= now_s]:
-                within_s = waiting.pop(source) - began_s
-                found = Found(SourceState.TIMED_OUT, no_answer(within_s))
+            more_s = min(waited_for_cpu_s(os.getpid()), task.starved_s)
+            for source in [late for late, at_s in waiting.items() if at_s + more_s <= now_s]:
+                del waiting[source]
+                found = Found(SourceState.TIMED_OUT, no_answer(now_s - began_s))
                 write(_line(source, found, now_s - began_s))
         else:
             if waiting.pop(one.source, None) is not None:

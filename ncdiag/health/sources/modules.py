@@ -8,13 +8,14 @@ from ncdiag.health.sources.place import HostRoot
 from ncdiag.health.sources.versions import versions
 
 _MOST_MODULES: Final = 4096
+_MOST_BYTES: Final = 1 << 20
 _NAME: Final = re.compile(r"\w{1,64}", re.ASCII)
 
 
 def collect(root: HostRoot) -> Found:
     """The names of all modules that are loaded, sorted."""
     known = versions(root)
-    text = root.text("/proc/modules")
+    text = root.text("/proc/modules", _MOST_BYTES)
     if text is None and not known:
         return absent("neither modules nor versions can be read")
     words = (line.partition(" ")[0] for line in (text or "").splitlines()[:_MOST_MODULES])

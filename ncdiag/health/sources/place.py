@@ -16,8 +16,8 @@ from ncdiag.health.topology import programs
 from ncdiag.health.topology.programs import Answer, Outcome
 from ncdiag.model.text import visible
 
-# What one file of sysfs or procfs holds is at most a page; /proc/meminfo and modules are some more.
-MOST_BYTES: Final = 256 << 10
+# What one file of sysfs holds is at most a page, and so are those of procfs but for a few tables.
+PAGE_BYTES: Final = 4096
 # Where a recorded folder keeps what programs printed.
 RECORDED: Final = "recorded"
 # More entries than any folder of sysfs or procfs that is looked at has.
@@ -56,7 +56,7 @@ class HostRoot:
         inside = found == top or found.startswith(top.rstrip("/") + "/")
         return Path(found) if inside else Path(top, _OUTSIDE)
 
-    def read(self, absolute: str, most_bytes: int = MOST_BYTES) -> bytes:
+    def read(self, absolute: str, most_bytes: int = PAGE_BYTES) -> bytes:
         """The beginning of a regular file; raises :class:`OSError`."""
         number = self.open(absolute)
         try:
@@ -68,10 +68,10 @@ class HostRoot:
         """A descriptor of a regular file, which never blocks; raises :class:`OSError`."""
         return open_regular(self.path(absolute))
 
-    def text(self, absolute: str) -> str | None:
+    def text(self, absolute: str, most_bytes: int = PAGE_BYTES) -> str | None:
         """What stands in a small file, without blanks around it; ``None`` if it is unreadable."""
         try:
-            return self.read(absolute).decode(errors="replace").strip()
+            return self.read(absolute, most_bytes).decode(errors="replace").strip()
         except (OSError, ValueError):
             return None
 
@@ -90,15 +90,19 @@ class HostRoot:
 
     def exists(self, absolute: str) -> bool:
         """Whether there is anything of this name."""
-        return self.path(absolute).exists()
+        try:
+            return self.path(absolute).exists()
+        except (OSError, ValueError):
+            return False
 
     def target(self, absolute: str) -> str:
-        """The last name of where a link leads, such as the driver of a device; may be empty."""
-        path = self.path(absolute)
+        """The last name of where a link leads, such as the driver of a device; else nothing."""
         try:
-            return path.resolve(strict=True).name
-        except (OSError, RuntimeError):
+            name = self.path(absolute).resolve(strict=True).name
+        except (OSError, RuntimeError, ValueError):
             return ""
+        # A copy of a folder without its links does not tell.
+        return "" if name == absolute.rpartition("/")[2] else name
 
     def ask(self, argv: Sequence[str], *, timeout_s: float, recorded: str) -> Answer:
         """What the program prints here, or what was recorded of it as ``recorded/NAME``.
