@@ -283,8 +283,8 @@ class TorchBench:
                 yield calls[call], None, visible(str(error))
                 continue
             # A store that could not be opened is told of by who asked for it.
-            error = None if isinstance(one, StoreOpened) else getattr(one, "error", None)
-            yield calls[call], (None if error else one), (visible(error) if error else None)
+            why = None if isinstance(one, StoreOpened) else getattr(one, "error", None)
+            yield calls[call], (None if why else one), (visible(why) if why else None)
 
 
 def _row(answers: Sequence[Answer], factor: float, *, each_process: bool) -> TableRow:

@@ -113,7 +113,9 @@ def allot(level: Level, stage: Stage, to_come: Sequence[Stage], left_s: float) -
     if left_s < shares[stage].least_s:
         return None
     weights = shares[stage].weight + sum(shares[one].weight for one in to_come)
-    return max(shares[stage].least_s, left_s * shares[stage].weight / weights)
+    others_s = sum(shares[one].least_s for one in to_come)
+    fair_s = min(left_s * shares[stage].weight / weights, left_s - others_s)
+    return max(shares[stage].least_s, fair_s)
 
 
 def measuring_s(budget_s: float) -> float:

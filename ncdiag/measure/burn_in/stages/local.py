@@ -1,0 +1,198 @@
+"""Local: what each host can do by itself, all at once; suspects again with the rest quiet."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ncdiag.measure.burn_in.messages import LocalFigure, LocalFigures
+from ncdiag.measure.burn_in.odd import ON_CPUS, ON_GPUS, FarOff, far_off, references, usual
+from ncdiag.measure.burn_in.plan import LOCAL_S
+from ncdiag.measure.burn_in.result import StageOutcome
+from ncdiag.measure.burn_in.testbed import Deadline, Rank, Testbed
+from ncdiag.model.burn_in import Figure, Outcome, Stage, StageFinding, StageState
+from ncdiag.model.text import visible
+from ncdiag.model.units import format_share
+
+# Figures of one rank: arithmetic, memory, two ways to the host, and a few peers.
+_FIGURES_ON_GPU = 6
+_FIGURES_ON_CPU = 2
+# What a test takes besides: waking a GPU, and beside others on the same cores.
+_SLACK_S = 20.0
+_QUIET_S = 0.5
+_NEXT = "look at clocks, throttling and what else runs there: ncdiag health, nvidia-smi -q"
+
+Name = tuple[str, str | None]
+"""What is measured: the name of a figure, and of what without the number of the GPU."""
+
+_MakesFinding = Callable[..., StageFinding]
+
+
+@dataclass(slots=True)
+class _Found:
+    """The figures of the first round, and what became of suspects."""
+
+    figures: dict[Rank, LocalFigures]
+    failed: dict[Rank, str]
+    again: dict[Rank, LocalFigures] = field(default_factory=dict)
+    failed_again: dict[Rank, str] = field(default_factory=dict)
+
+
+def local(bed: Testbed, deadline: Deadline, pass_number: int) -> StageOutcome:
+    """Measure every host that is fit at the same time, then judge and repeat."""
+    hosts = bed.fit
+    ranks = bed.bench.ranks(hosts)
+    each_s = _each_s(bed, deadline)
+    bed.tell("local", 0, 1, deadline.left_s)
+    limit_s = max(2.0, deadline.left_s)
+    found = _Found(*bed.test(ranks, each_s, limit_s))
+    rule = ON_GPUS if bed.on_gpus else ON_CPUS
+    suspects = _suspects(found, rule)
+    _repeat(bed, deadline, found, suspects)
+    findings = [
+        one for rank, odd in suspects.items() for one in _judge(rank, odd, found, rule, pass_number)
+    ]
+    told = {one.host for one in findings if one.outcome is not Outcome.GOOD}
+    bed.rejected |= {one.host for one in findings if one.outcome is Outcome.REJECTED}
+    failing = {rank[0] for rank in found.failed if rank not in found.again}
+    measured = {host for host, _ in found.figures} | {host for host, _ in found.again}
+    return StageOutcome(
+        hosts=len(hosts),
+        state=StageState.DONE if measured else StageState.FAILED,
+        reason=None if measured else "no host gave a figure",
+        findings=findings,
+        figures=_figures(found, pass_number),
+        passed=tuple(host for host in hosts if host in measured - told),
+        doubtful=failing,
+    )
+
+
+def _each_s(bed: Testbed, deadline: Deadline) -> float:
+    """How long each figure is measured: at most half of the time, the rest is for suspects."""
+    count = _FIGURES_ON_GPU if bed.on_gpus else _FIGURES_ON_CPU
+    return min(LOCAL_S[bed.plan.level], deadline.left_s / 2 / count)
+
+
+def _by_name(figures: Mapping[Rank, LocalFigures]) -> dict[Name, dict[Rank, float]]:
+    """Figures that compare with each other: of one name, whatever GPU of a host they are of."""
+    found: defaultdict[Name, dict[Rank, float]] = defaultdict(dict)
+    for rank, one in figures.items():
+        for figure in one.figures:
+            found[_name_of(figure)][rank] = figure.value
+    return dict(found)
+
+
+def _name_of(figure: LocalFigure) -> Name:
+    component = figure.component
+    return figure.name, component if component and "->" in component else None
+
+
+def _suspects(found: _Found, rule: FarOff) -> dict[Rank, list[Name]]:
+    """Ranks to measure again, with the figures in which they are far off; none for failures."""
+    suspects: dict[Rank, list[Name]] = {rank: [] for rank in found.failed}
+    suspects |= {rank: [] for rank, one in found.figures.items() if one.wrong}
+    for name, values in _by_name(found.figures).items():
+        for rank in far_off(values, rule):
+            suspects.setdefault(rank, []).append(name)
+    return suspects
+
+
+def _repeat(
+    bed: Testbed, deadline: Deadline, found: _Found, suspects: Mapping[Rank, Sequence[Name]]
+) -> None:
+    """Measure suspects one by one with all others quiet, and two usual ranks like that first."""
+    if not suspects:
+        return
+    first = next(iter(_by_name(found.figures).values()), {})
+    queue = [*references(first, suspects), *suspects]
+    for number, rank in enumerate(queue):
+        bed.tell("local, suspects again alone", number, len(queue), deadline.left_s)
+        if deadline.left_s < 2 * _QUIET_S:
+            return
+        again, failed = bed.test([rank], _QUIET_S, min(deadline.left_s, _SLACK_S))
+        found.again |= again
+        found.failed_again |= failed
+
+
+def _judge(
+    rank: Rank, odd: Sequence[Name], found: _Found, rule: FarOff, pass_number: int
+) -> list[StageFinding]:
+    host, gpu = rank
+    first, again = found.figures.get(rank), found.again.get(rank)
+    component = f"gpu{gpu}" if rule is ON_GPUS else None
+
+    def finding(outcome: Outcome, reason: str, confidence: float = 0.0) -> StageFinding:
+        return StageFinding(
+            host=host,
+            stage=Stage.LOCAL,
+            outcome=outcome,
+            reason=reason,
+            confidence=confidence,
+            confirmed=outcome is Outcome.REJECTED,
+            isolates=outcome is Outcome.REJECTED,
+            component=component,
+            next=_NEXT,
+            pass_number=pass_number,
+        )
+
+    if first is None:
+        why = visible(found.failed_again.get(rank) or found.failed[rank])
+        if again is None:
+            return [finding(Outcome.UNDECIDED, f"gave no figure: {why}")]
+        if not again.wrong:
+            return [finding(Outcome.GOOD, f"failed once, and not when repeated: {why}")]
+    if (first and first.wrong) or (again and again.wrong):
+        if first and again and first.wrong and again.wrong:
+            return [finding(Outcome.REJECTED, "computes wrong numbers, also when repeated", 0.99)]
+        return [finding(Outcome.UNDECIDED, "computed wrong numbers once")]
+    return [_judge_figure(rank, name, found, rule, finding) for name in odd]
+
+
+def _judge_figure(
+    rank: Rank, name: Name, found: _Found, rule: FarOff, finding: _MakesFinding
+) -> StageFinding:
+    """Whether a figure is far off alone as well, beside usual ranks that were alone too."""
+    together = _by_name(found.figures)[name]
+    alone = _by_name(found.again).get(name, {})
+    middle = usual(together)
+    text = f"{_words(name)} {together[rank]:.3g}, most {middle:.3g}"
+    if rank not in alone:
+        return finding(Outcome.UNDECIDED, f"{text}; no time was left to repeat it alone")
+    others = {one: value for one, value in alone.items() if one != rank}
+    yardstick = usual(others) or middle or 0.0
+    if not rule.beyond(alone[rank], yardstick):
+        return finding(Outcome.GOOD, f"{text}; alone {alone[rank]:.3g}, which is as it should be")
+    share = format_share(alone[rank] / yardstick)
+    return finding(
+        Outcome.REJECTED,
+        f"{_words(name)} {alone[rank]:.3g}, {share} of what others reach, alone as well",
+        0.95,
+    )
+
+
+def _words(name: Name) -> str:
+    between = f" {name[1]}" if name[1] else ""
+    return (
+        name[0]
+        .replace("_tflop_per_s", " (TFLOP/s)")
+        .replace("_gb_per_s", " (GB/s)")
+        .replace("_", " ")
+        + between
+    )
+
+
+def _figures(found: _Found, pass_number: int) -> list[Figure]:
+    """Every figure of the first round, with the median of its like."""
+    medians = {name: usual(values) for name, values in _by_name(found.figures).items()}
+    return [
+        Figure(
+            host=host,
+            stage=Stage.LOCAL,
+            name=figure.name,
+            value=figure.value,
+            median=medians[_name_of(figure)],
+            component=figure.component,
+            pass_number=pass_number,
+        )
+        for (host, _), one in found.figures.items()
+        for figure in one.figures
+    ]
