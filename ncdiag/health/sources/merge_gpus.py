@@ -55,14 +55,17 @@ def _joined(first: GpuHealth, second: GpuHealth) -> GpuHealth:
 
 def _place(gpus: Sequence[GpuHealth], wanted: GpuHealth) -> int | None:
     """Where the same GPU stands; its number decides only where nothing else tells them apart."""
+    for name in ("uuid", "pci_address"):
+        value = getattr(wanted, name)
+        for at, gpu in enumerate(gpus):
+            if value is not None and getattr(gpu, name) == value:
+                return at
     for at, gpu in enumerate(gpus):
-        same = _same(gpu.uuid, wanted.uuid)
-        if same is None:
-            same = _same(gpu.pci_address, wanted.pci_address)
-        if same or (same is None and gpu.index == wanted.index):
+        if gpu.index == wanted.index and not _differ(gpu, wanted):
             return at
     return None
 
 
-def _same(first: str | None, second: str | None) -> bool | None:
-    return first == second if first is not None and second is not None else None
+def _differ(first: GpuHealth, second: GpuHealth) -> bool:
+    pairs = ((first.uuid, second.uuid), (first.pci_address, second.pci_address))
+    return any(None not in pair and pair[0] != pair[1] for pair in pairs)
