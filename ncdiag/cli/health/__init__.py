@@ -1,0 +1,1 @@
+"""``ncdiag health``: the steps behind its options, one module each."""
