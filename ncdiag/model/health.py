@@ -110,7 +110,8 @@ class GpuHealth:
     ``hw_thermal_slowdown``, ``hw_power_brake_slowdown``, ``sw_thermal_slowdown``,
     ``sw_power_cap``, ``gpu_idle``. ``temperature_limit_c`` is where the GPU slows itself down.
     ``recovery_action`` is the number of Xid 154: 0 none, 1 reset, 2 reboot, 3 drain P2P,
-    4 drain and reset. ``fabric_state`` is ``completed``, ``in progress``, ``not started`` or
+    4 drain and reset, and of newer drivers 5 to 7: recover the IMEX domain, reset the bus, reboot
+    the system. ``fabric_state`` is ``completed``, ``in progress``, ``not started`` or
     ``failed``, ``None`` where GPUs are not on NVSwitches. ``compute_mode`` is as nvidia-smi has
     it: ``Default``, ``Exclusive_Process``, ``Prohibited``. ``utilization`` is from 0 to 1.
     ``incidents`` are what DCGM's own watches complain of, ``Memory system: Failure: ...``;
