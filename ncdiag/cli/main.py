@@ -45,6 +45,7 @@ _NO_CHOICE = re.compile(r": '(?P<given>[^']{0,80})' is not one of (?P<choices>'.
 COMMANDS = {
     "sweep": Lazy("ncdiag.cli.sweep", "sweep"),
     "bench": Lazy("ncdiag.cli.bench", "bench"),
+    "burn-in": Lazy("ncdiag.cli.burn_in", "burn_in"),
     "report": Lazy("ncdiag.cli.report", "report"),
     "import": Lazy("ncdiag.cli.import_", "import_"),
     "parse-log": Lazy("ncdiag.cli.parse_log", "parse_log"),

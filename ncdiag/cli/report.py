@@ -1,4 +1,4 @@
-"""``ncdiag report``: render a sweep's report again, or compare two sweeps."""
+"""``ncdiag report``: render a report again, or compare two sweeps."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ncdiag.cli import console, options
+from ncdiag.cli.burn_in_again import is_burn_in, render_again
 from ncdiag.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _OF_BENCH = "bench.json"
 
 def report(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The report directory of a sweep.")
+        Path, typer.Argument(metavar="DIR", help="The report directory of a sweep or a burn-in.")
     ],
     later: Annotated[
         Path | None,
@@ -31,15 +32,17 @@ def report(
     output_format: options.Format = options.OutputFormat.TEXT,
     no_color: options.NoColor = False,
 ) -> None:
-    """Render the report of a sweep again from its journal, or compare two; contacts nobody.
+    """Render the report of a sweep or burn-in again, or compare two sweeps; contacts nobody.
 
-    The exit code is that of the sweep: 0 healthy, 1 faulty, 3 inconclusive, 130 interrupted. Of
+    The exit code is that of the run: 0 healthy, 1 faulty, 3 inconclusive, 130 interrupted. Of
     two sweeps it is 1 where something got worse, 3 where that could not be decided, else 0.
     """
     if later is not None:
         raise typer.Exit(_compare(directory, later, output_format, no_color=no_color))
     if output_format is not options.OutputFormat.TEXT:
         raise UsageError(f"--format goes with two sweeps; of one, {directory}/report.json is JSON")
+    if is_burn_in(directory):
+        raise typer.Exit(render_again(directory, no_color=no_color))
     # These bring numpy and pandas with them, which --help has no use for.
     from ncdiag.cli.run_sweep import conclude
     from ncdiag.measure.record import SweepRecord
@@ -78,4 +81,6 @@ def _journal(directory: Path) -> "list[Line]":
             f"{directory} holds the report of a benchmark, not of a sweep: see bench.html in it, "
             "and ncdiag history bench for several over time"
         )
+    if is_burn_in(directory):
+        raise UsageError(f"{directory} holds the report of a burn-in, and only sweeps are compared")
     return read_journal(directory)

@@ -270,7 +270,7 @@ def test_missing_spares_are_a_line_and_no_verdict() -> None:
 def test_a_stage_that_nobody_came_to_is_told_and_makes_less_sure() -> None:
     cut = run(LOAD, passed="", hosts=0, state=StageState.CUT)
     found = decide(*HEALTHY, cut, sweep=pairs())
-    assert found.notes == ("no time was left for load",)
+    assert found.notes == ("nobody has a result of load",)
     assert found.confidence < decide(*HEALTHY, run(LOAD), sweep=pairs()).confidence
 
 

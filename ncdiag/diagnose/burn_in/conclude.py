@@ -95,7 +95,7 @@ def _notes(
         run.stage for run in stages if run.hosts == 0 and run.state is StageState.CUT
     )
     if unrun:
-        lines.append(f"no time was left for {', '.join(unrun)}")
+        lines.append(f"nobody has a result of {', '.join(unrun)}")
     if sweep is not None:
         lines += _shared_culprits(sweep)
     return tuple(lines)
