@@ -8,7 +8,7 @@ from typing import Any
 
 import fake_nvml
 import pytest
-from fake_nvml import FakeNvml, NVMLError
+from fake_nvml import FakeNvml, NvmlError
 
 from ncdiag.health.sources.gpu_nvml import ask_nvml, collect
 from ncdiag.health.sources.place import HostRoot
@@ -30,9 +30,9 @@ def h100(**changes: Any) -> dict[str, Any]:
 
     def link(number: int) -> int:
         if number > 17:
-            raise NVMLError(2)
+            raise NvmlError(2)
         if number > 1:
-            raise NVMLError(fake_nvml.NOT_SUPPORTED)
+            raise NvmlError(fake_nvml.NOT_SUPPORTED)
         return (UP, DOWN)[number]
 
     return {
@@ -74,7 +74,7 @@ def h100(**changes: Any) -> dict[str, Any]:
     }
 
 
-def asked(*gpus: Mapping[str, Any] | NVMLError, **options: Any) -> tuple[GpuHealth, ...]:
+def asked(*gpus: Mapping[str, Any] | NvmlError, **options: Any) -> tuple[GpuHealth, ...]:
     module = FakeNvml(gpus, **options)
     found = ask_nvml(module)
     assert found.state is SourceState.READ
@@ -154,14 +154,14 @@ def test_versions_are_told_beside_the_gpus() -> None:
 
 
 def test_a_gpu_whose_handle_is_lost_is_told_and_the_others_are_read() -> None:
-    gpus = asked(h100(), NVMLError(fake_nvml.GPU_IS_LOST), h100(UUID="GPU-c"))
+    gpus = asked(h100(), NvmlError(fake_nvml.GPU_IS_LOST), h100(UUID="GPU-c"))
     assert [gpu.lost for gpu in gpus] == [False, True, False]
     assert gpus[1] == GpuHealth(index=1, lost=True, reason="GPU is lost")
     assert gpus[2].uuid == "GPU-c"
 
 
 def test_a_gpu_lost_between_two_questions_is_told_with_its_name_and_is_asked_no_more() -> None:
-    module = FakeNvml([h100(Temperature=NVMLError(fake_nvml.GPU_IS_LOST))])
+    module = FakeNvml([h100(Temperature=NvmlError(fake_nvml.GPU_IS_LOST))])
     (gpu,) = ask_nvml(module).facts["gpus"]
     assert (gpu.uuid, gpu.pci_address) == ("GPU-1b", "0000:1b:00.0")
     assert (gpu.lost, gpu.reason, gpu.ecc) == (True, "GPU is lost", None)
@@ -169,14 +169,14 @@ def test_a_gpu_lost_between_two_questions_is_told_with_its_name_and_is_asked_no_
 
 
 def test_a_gpu_that_requires_a_reset_is_lost_and_wants_one() -> None:
-    (gpu,) = asked(h100(MemoryInfo=NVMLError(fake_nvml.RESET_REQUIRED)))
+    (gpu,) = asked(h100(MemoryInfo=NvmlError(fake_nvml.RESET_REQUIRED)))
     assert (gpu.lost, gpu.recovery_action) == (True, 1)
-    (gpu,) = asked(NVMLError(fake_nvml.RESET_REQUIRED))
+    (gpu,) = asked(NvmlError(fake_nvml.RESET_REQUIRED))
     assert (gpu.lost, gpu.recovery_action) == (True, 1)
 
 
 def test_a_gpu_that_answers_everything_with_an_unknown_error_is_lost() -> None:
-    broken = {name: NVMLError(fake_nvml.UNKNOWN) for name in fake_nvml.DEVICE_FUNCTIONS}
+    broken = {name: NvmlError(fake_nvml.UNKNOWN) for name in fake_nvml.DEVICE_FUNCTIONS}
     broken["UUID"] = "GPU-1b"  # type: ignore[assignment]
     gpus = asked(broken, h100())
     assert [gpu.lost for gpu in gpus] == [True, False]
@@ -184,7 +184,7 @@ def test_a_gpu_that_answers_everything_with_an_unknown_error_is_lost() -> None:
 
 
 def test_one_question_with_an_unknown_error_makes_no_gpu_lost() -> None:
-    (gpu,) = asked(h100(Temperature=NVMLError(fake_nvml.UNKNOWN)))
+    (gpu,) = asked(h100(Temperature=NvmlError(fake_nvml.UNKNOWN)))
     assert (gpu.lost, gpu.temperature_c) == (False, None)
     assert gpu.memory_total_bytes == 80 << 30
 
@@ -194,7 +194,7 @@ def test_a_gpu_that_supports_nothing_is_there_and_unknown() -> None:
 
 
 def test_a_gpu_that_we_may_not_see_is_not_called_lost() -> None:
-    (gpu,) = asked(NVMLError(fake_nvml.NO_PERMISSION))
+    (gpu,) = asked(NvmlError(fake_nvml.NO_PERMISSION))
     assert gpu == GpuHealth(index=0, reason="Insufficient Permissions")
 
 
@@ -223,7 +223,7 @@ def test_answers_of_the_wrong_kind_are_not_known() -> None:
 
 def test_the_limit_is_told_from_the_margin_where_the_driver_gives_no_thresholds() -> None:
     margins = h100(
-        TemperatureThreshold=NVMLError(fake_nvml.NOT_SUPPORTED),
+        TemperatureThreshold=NvmlError(fake_nvml.NOT_SUPPORTED),
         MarginTemperature=26,
         fields={194: -2, 196: 0},
     )
@@ -234,7 +234,7 @@ def test_the_limit_is_told_from_the_margin_where_the_driver_gives_no_thresholds(
 def test_the_highest_working_temperature_is_the_limit_where_there_is_no_other() -> None:
     def threshold(which: int) -> int:
         if which != 3:
-            raise NVMLError(fake_nvml.NOT_SUPPORTED)
+            raise NvmlError(fake_nvml.NOT_SUPPORTED)
         return 87
 
     (gpu,) = asked(h100(TemperatureThreshold=threshold))
@@ -243,7 +243,7 @@ def test_the_highest_working_temperature_is_the_limit_where_there_is_no_other() 
 
 def test_errors_of_newer_nvlinks_are_values_by_number_and_link() -> None:
     newer = h100(
-        NvLinkErrorCounter=NVMLError(fake_nvml.NOT_SUPPORTED),
+        NvLinkErrorCounter=NvmlError(fake_nvml.NOT_SUPPORTED),
         fields={(208, 0): 4, (215, 0): 1, (208, 1): 0},
     )
     (gpu,) = asked(newer)
@@ -254,7 +254,7 @@ def test_errors_of_newer_nvlinks_are_values_by_number_and_link() -> None:
 
 
 def test_a_gpu_without_nvlinks_has_none() -> None:
-    (gpu,) = asked(h100(NvLinkState=NVMLError(fake_nvml.NOT_SUPPORTED)))
+    (gpu,) = asked(h100(NvLinkState=NvmlError(fake_nvml.NOT_SUPPORTED)))
     assert gpu.nvlinks is None
 
 
@@ -287,13 +287,13 @@ def test_the_state_of_the_fabric_is_told_in_words(
     ],
 )
 def test_nvml_that_does_not_begin_is_absent_denied_or_failed(code: int, state: SourceState) -> None:
-    found = ask_nvml(FakeNvml([h100()], init=NVMLError(code)))
+    found = ask_nvml(FakeNvml([h100()], init=NvmlError(code)))
     assert (found.state, found.facts) == (state, {})
     assert found.reason
 
 
 def test_gpus_that_cannot_be_counted_are_a_failure() -> None:
-    module = FakeNvml([h100()], count=NVMLError(fake_nvml.UNKNOWN))
+    module = FakeNvml([h100()], count=NvmlError(fake_nvml.UNKNOWN))
     found = ask_nvml(module)
     assert (found.state, module.open) == (SourceState.FAILED, 0)
     assert found.reason == "NVML does not count the GPUs: Unknown Error"
@@ -306,14 +306,14 @@ def test_without_the_module_nvml_is_absent(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_module_is_asked_on_a_live_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml([h100()]))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml([h100()]))
     assert [gpu.uuid for gpu in collect(HostRoot()).facts["gpus"]] == ["GPU-1b"]
 
 
 def test_a_recorded_host_gives_what_was_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml([h100()]))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml([h100()]))
     assert collect(HostRoot(tmp_path)).state is SourceState.ABSENT
     (tmp_path / "recorded").mkdir()
     record = tmp_path / "recorded" / "nvml.json"

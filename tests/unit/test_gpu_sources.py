@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ncdiag.health.sources import gpu_dcgm, gpu_nvidia_smi, gpu_rocm
+from ncdiag.health.sources.found import Found
 from ncdiag.health.sources.merge_gpus import merge
 from ncdiag.health.sources.place import HostRoot
 from ncdiag.model.health import EccCounts, GpuHealth, Source, SourceState
@@ -135,6 +136,24 @@ def test_the_exporter_and_dcgmi_are_one_source(tmp_path: Path) -> None:
     assert (found.state, found.reason) == (SourceState.READ, None)
 
 
+CONTENT = '{"body": {"Overall Health": {"value": "Healthy"}}, "header": ["Health Monitor Report"]}'
+
+
+def test_watches_that_are_content_say_so_of_every_gpu_of_the_exporter(tmp_path: Path) -> None:
+    recorded(tmp_path, "dcgm.prom", sample("dcgm.prom"))
+    found = gpu_dcgm.collect(recorded(tmp_path, "dcgmi.json", CONTENT))
+    assert [gpu.incidents for gpu in found.facts["gpus"]] == [(), ()]
+
+
+def test_watches_that_are_content_do_not_count_as_a_list_of_no_gpus(tmp_path: Path) -> None:
+    found = gpu_dcgm.collect(recorded(tmp_path, "dcgmi.json", CONTENT))
+    assert (found.state, found.facts) == (SourceState.ABSENT, {})
+    assert found.reason == "dcgm.prom is not recorded; its watches complain of nothing"
+    recorded(tmp_path, "dcgm.prom", "!failed the exporter broke")
+    found = gpu_dcgm.collect(HostRoot(tmp_path))
+    assert (found.state, found.reason) == (SourceState.FAILED, "the exporter broke")
+
+
 def test_a_part_of_dcgm_that_failed_is_told_beside_what_was_read(tmp_path: Path) -> None:
     recorded(tmp_path, "dcgm.prom", sample("dcgm.prom"))
     found = gpu_dcgm.collect(recorded(tmp_path, "dcgmi.json", "!failed dcgmi broke"))
@@ -202,7 +221,7 @@ def ok(body: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
-def exported(monkeypatch: pytest.MonkeyPatch, port: int) -> gpu_dcgm.Found:
+def exported(monkeypatch: pytest.MonkeyPatch, port: int) -> Found:
     monkeypatch.setattr(gpu_dcgm, "EXPORTER_PORT", port)
     monkeypatch.setattr(gpu_dcgm, "_EXPORTER_S", 0.5)
     return gpu_dcgm._exporter(LIVE)

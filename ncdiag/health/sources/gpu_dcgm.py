@@ -30,21 +30,28 @@ _NOT_SET_UP: Final = ("watches not enabled", "host engine", "nv-hostengine", "un
 
 
 def collect(root: HostRoot) -> Found:
-    """What the exporter and dcgmi tell, together; a part that failed is the reason beside it."""
-    parts = (_exporter(root), _dcgmi(root))
-    told = [part for part in parts if part.state is SourceState.READ]
+    """What the exporter and dcgmi tell, together; a part that failed is the reason beside it.
+
+    The watches name only GPUs that they complain of: alone, and content, they tell of none.
+    """
+    exporter, watches = _exporter(root), _dcgmi(root)
+    parts = (exporter, watches)
     untold = [part for part in parts if part.state not in {SourceState.READ, SourceState.ABSENT}]
-    if not told:
-        return untold[0] if untold else found.absent("; ".join(str(one.reason) for one in parts))
-    reason = untold[0].reason if untold else None
     gpus: dict[int, GpuHealth] = {}
-    versions: dict[str, str] = {}
-    for part in told:
-        versions |= part.facts.get("versions", {})
-        for gpu in part.facts["gpus"]:
+    for part in parts:
+        for gpu in part.facts.get("gpus", ()):
             gpus[gpu.index] = filled(gpus[gpu.index], gpu) if gpu.index in gpus else gpu
-    facts = {"gpus": tuple(gpus[index] for index in sorted(gpus)), "versions": versions}
-    return Found(SourceState.READ, reason, facts)
+    if not gpus:
+        said = (part.reason or "its watches complain of nothing" for part in parts)
+        return untold[0] if untold else found.absent("; ".join(said))
+    if watches.state is SourceState.READ:
+        content = GpuHealth(index=0, incidents=())
+        gpus = {index: filled(gpu, content, ("incidents",)) for index, gpu in gpus.items()}
+    facts = {
+        "gpus": tuple(gpus[index] for index in sorted(gpus)),
+        "versions": exporter.facts.get("versions", {}),
+    }
+    return Found(SourceState.READ, untold[0].reason if untold else None, facts)
 
 
 def _exporter(root: HostRoot) -> Found:

@@ -31,7 +31,7 @@ _WORDS = {
 }
 
 
-class NVMLError(Exception):
+class NvmlError(Exception):
     """An error with the code that NVML gave."""
 
     def __init__(self, value: int) -> None:
@@ -89,17 +89,17 @@ DEVICE_FUNCTIONS = (
 class FakeNvml:
     """A module of one host; ``lacks`` are functions that this version of pynvml does not have."""
 
-    NVMLError = NVMLError
+    NVMLError = NvmlError
     NVML_NVLINK_MAX_LINKS = 36
     c_nvmlGpuFabricInfoV_t = FabricInfo  # noqa: N815
     c_nvmlGpuFabricInfo_t = FabricInfo  # noqa: N815
 
     def __init__(
         self,
-        gpus: Sequence[Mapping[str, Any] | NVMLError],
+        gpus: Sequence[Mapping[str, Any] | NvmlError],
         *,
-        init: NVMLError | None = None,
-        count: NVMLError | None = None,
+        init: NvmlError | None = None,
+        count: NvmlError | None = None,
         lacks: Sequence[str] = (),
         processes: Mapping[int, str] | None = None,
     ) -> None:
@@ -118,7 +118,7 @@ class FakeNvml:
     def _function(self, name: str) -> Callable[..., Any]:
         def function(gpu: Mapping[str, Any], *arguments: Any) -> Any:
             self.asked.append(name)
-            return answer(gpu.get(name, NVMLError(NOT_SUPPORTED)), *arguments)
+            return answer(gpu.get(name, NvmlError(NOT_SUPPORTED)), *arguments)
 
         return function
 
@@ -137,7 +137,7 @@ class FakeNvml:
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> Mapping[str, Any]:  # noqa: N802
         gpu = self.gpus[index]
-        if isinstance(gpu, NVMLError):
+        if isinstance(gpu, NvmlError):
             raise gpu
         return gpu
 
@@ -149,7 +149,7 @@ class FakeNvml:
 
     def nvmlSystemGetProcessName(self, pid: int) -> str:  # noqa: N802
         if pid not in self.processes:
-            raise NVMLError(NO_PERMISSION)
+            raise NvmlError(NO_PERMISSION)
         return self.processes[pid]
 
     def nvmlDeviceGetFieldValues(  # noqa: N802
@@ -167,18 +167,18 @@ class FakeNvml:
         return found
 
     def nvmlDeviceGetGpuFabricInfoV(self, gpu: Mapping[str, Any], where: Any) -> int:  # noqa: N802
-        state, status = answer(gpu.get("fabric", NVMLError(FUNCTION_NOT_FOUND)))
+        state, status = answer(gpu.get("fabric", NvmlError(FUNCTION_NOT_FOUND)))
         where._obj.state, where._obj.status = state, status
         return 0
 
     def nvmlDeviceGetGpuFabricInfo(self, gpu: Mapping[str, Any], where: Any) -> int:  # noqa: N802
-        state, status = answer(gpu.get("old fabric", NVMLError(FUNCTION_NOT_FOUND)))
+        state, status = answer(gpu.get("old fabric", NvmlError(FUNCTION_NOT_FOUND)))
         where._obj.state, where._obj.status = state, status
         return 0
 
 
 def answer(told: Any, *arguments: Any) -> Any:
     """What a description stands for: a value, an error or a function of the arguments."""
-    if isinstance(told, NVMLError):
+    if isinstance(told, NvmlError):
         raise told
     return told(*arguments) if callable(told) else told
