@@ -1,14 +1,20 @@
 """``--record``: keep a report in the store."""
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ncdiag.cli import console
+from ncdiag.isolate.evidence.of_bench import of_bench
+from ncdiag.isolate.evidence.of_sweep import of_sweep
 from ncdiag.model.bench import BenchReport
 from ncdiag.model.errors import NcdiagError, UsageError
+from ncdiag.model.isolation import EvidencePiece
 from ncdiag.model.text import visible
+from ncdiag.model.units import format_count
 from ncdiag.model.verdict import SweepReport
+from ncdiag.store.ledger import Ledger
 from ncdiag.store.location import default_store
-from ncdiag.store.store import Kind, Store
+from ncdiag.store.store import Kind, Store, identity_of
 
 
 def open_to_write(path: Path | None) -> Store:
@@ -16,16 +22,25 @@ def open_to_write(path: Path | None) -> Store:
 
     Raises :class:`UsageError` or :class:`UndecidedError`.
     """
-    if path is None:
-        path = default_store()
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as error:
-            raise UsageError(
-                f"store {visible(str(path))}: its folder cannot be made: {error.strerror}; "
-                "name another with --store"
-            ) from error
-    return Store.open(path, write=True)
+    return Store.open(place_to_write(path), write=True)
+
+
+def place_to_write(path: Path | None) -> Path:
+    """``path``, or that of the store in the user's data directory, whose folder is made.
+
+    Raises :class:`UsageError`.
+    """
+    if path is not None:
+        return path
+    path = default_store()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise UsageError(
+            f"store {visible(str(path))}: its folder cannot be made: {error.strerror}; "
+            "name another with --store"
+        ) from error
+    return path
 
 
 def check(store: Path | None, *, record: bool) -> None:
@@ -64,7 +79,7 @@ def keep(
     ``directory`` is where the report was written. ``kind`` is what the report itself tells, but for
     an ``import``, whose ``content`` (a digest of what was read) tells it apart from others. Where
     it cannot be kept that is one line on stderr, whatever ``quiet`` says, and the verdict stands:
-    returns whether it was kept.
+    returns whether it was kept. What it says of hosts is kept as evidence, too.
     """
     try:
         with open_to_write(store) as opened:
@@ -77,4 +92,50 @@ def keep(
     console.messages(quiet=quiet).print(
         f"recorded as run {added.number} in {where}{again}", soft_wrap=True
     )
+    run = identity_of(report, kind, content)
+    pieces = _evidence(report, kind, run, directory)
+    return keep_evidence(pieces, store, runs=(run,), quiet=quiet)
+
+
+def _evidence(
+    report: SweepReport | BenchReport, kind: Kind | None, run: str, directory: Path | None
+) -> tuple[EvidencePiece, ...]:
+    where = None if directory is None else str(directory.absolute())
+    if isinstance(report, BenchReport):
+        return of_bench(report, run, source=kind or "bench", where=where)
+    return of_sweep(report, run, source=kind or "sweep", where=where)
+
+
+def keep_evidence(
+    pieces: Sequence[EvidencePiece],
+    store: Path | None,
+    *,
+    runs: Collection[str] = (),
+    quiet: bool = False,
+) -> bool:
+    """Add ``pieces`` to the ledger in the store at ``store``, and say so in one line.
+
+    What was told before of the same runs, or of ``runs``, is replaced. Where it cannot be kept that
+    is one line on stderr, whatever ``quiet`` says: returns whether it was kept.
+    """
+    try:
+        with Ledger.open(place_to_write(store), write=True) as ledger:
+            ledger.add(pieces, instead_of={piece.run for piece in pieces}.union(runs))
+            where = visible(str(ledger.path))
+    except NcdiagError as error:
+        console.messages().print(f"evidence not recorded: {error}", soft_wrap=True)
+        return False
+    console.messages(quiet=quiet).print(f"evidence in {where}: {_told(pieces)}", soft_wrap=True)
     return True
+
+
+def _told(pieces: Sequence[EvidencePiece]) -> str:
+    """How many hosts they speak against, and for how many."""
+    against = [piece for piece in pieces if not piece.clears]
+    accused = {piece.host for piece in against if piece.conclusive}
+    in_doubt = {piece.host for piece in against} - accused
+    clean = {piece.host for piece in pieces if piece.clears} - accused - in_doubt
+    return (
+        f"{format_count(len(accused), 'host')} accused, {len(in_doubt)} in doubt, "
+        f"{len(clean)} clean"
+    )

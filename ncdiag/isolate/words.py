@@ -3,6 +3,7 @@
 from typing import Final
 
 from ncdiag.model.finding import FindingClass
+from ncdiag.model.isolation import EvidenceKind
 
 SLOW_HOST: Final = "slow_host"
 SLOW_NIC: Final = "slow_nic"
@@ -10,8 +11,6 @@ DAMAGED_DATA: Final = "damaged_data"
 SLOW_RANK: Final = "slow_rank"
 BURN_IN: Final = "burn_in"
 OPERATOR: Final = "operator"
-CLEAN: Final = "clean"
-"""What a piece that clears is called: it has no class of its own, but covers some."""
 
 KNOWN_CLASSES: Final = (
     *(class_.value for class_ in FindingClass),
@@ -26,8 +25,11 @@ KNOWN_CLASSES: Final = (
 
 def health_checks() -> tuple[str, ...]:
     """The ids of all health checks."""
-    from importlib import import_module, util
+    from ncdiag.health.checks.table import CHECKS
 
-    if util.find_spec("ncdiag.health.checks.table") is None:
-        return ()
-    return tuple(import_module("ncdiag.health.checks.table").CHECKS)
+    return tuple(CHECKS)
+
+
+def clean(kind: EvidenceKind) -> str:
+    """What a piece is called that clears: it has no class of its own, but covers some."""
+    return f"clean_{kind.value}"

@@ -60,9 +60,8 @@ _CHUNK: Final = 50_000
 _IDS: Final = 500  # SQLite takes 999 parameters at least
 
 
-def put(database: sqlite3.Connection, pieces: Iterable[EvidencePiece], *, now_s: float) -> int:
-    """Add ``pieces``; returns how many were not there before. Nothing was seen after ``now_s``."""
-    before = _count(database)
+def put(database: sqlite3.Connection, pieces: Iterable[EvidencePiece], *, now_s: float) -> None:
+    """Add ``pieces``, none of which was seen after ``now_s``."""
     names = Numbering(database, "names")
     texts = Numbering(database, "texts", most=_MAX_TEXTS)
     sets = _Sets(database)
@@ -91,9 +90,7 @@ def put(database: sqlite3.Connection, pieces: Iterable[EvidencePiece], *, now_s:
     # One at a time: numbering a name is a statement of its own.
     for row in rows():
         database.execute(_PUT, row)
-    added = _count(database) - before
     database.executemany(_OLD_CLEAN, [(host, KEPT_CLEAN_RUNS) for host in sorted(cleared)])
-    return added
 
 
 def drop_runs(database: sqlite3.Connection, runs: Iterable[str]) -> None:
@@ -239,7 +236,8 @@ def _piece(row: Sequence[Any]) -> EvidencePiece:
     )
 
 
-def _count(database: sqlite3.Connection) -> int:
+def count(database: sqlite3.Connection) -> int:
+    """How many pieces there are."""
     return int(database.execute("SELECT count(*) FROM evidence").fetchone()[0])
 
 

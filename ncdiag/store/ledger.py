@@ -11,7 +11,7 @@ It is part of the store, the one SQLite file.
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -71,21 +71,26 @@ class Ledger:
         return locked(self.path, wait_s=wait_s)
 
     def add(
-        self, pieces: Sequence[EvidencePiece], *, instead: bool = False, now_s: float | None = None
+        self,
+        pieces: Sequence[EvidencePiece],
+        *,
+        instead_of: Collection[str] = (),
+        now_s: float | None = None,
     ) -> int:
-        """Keep ``pieces``, all or none; returns how many of them were not there before.
+        """Keep ``pieces``, all or none; returns how many more there are now.
 
-        The same run, host, class and component counts once, and what is told last holds. With
-        ``instead`` nothing remains of what was told of these runs before, as of a sweep that was
-        resumed. What claims to have been seen later than now was seen now.
+        The same run, host, class and component counts once, and what is told last holds. Of what
+        was told before of the runs ``instead_of`` nothing remains, as of a sweep that was resumed.
+        What claims to have been seen later than now was seen now.
         """
         from ncdiag.store import evidence_rows
 
         now_s = time.time() if now_s is None else now_s
         with told(self.path), self._transaction():
-            if instead:
-                evidence_rows.drop_runs(self._database, (piece.run for piece in pieces))
-            return evidence_rows.put(self._database, pieces, now_s=now_s)
+            before = evidence_rows.count(self._database)
+            evidence_rows.drop_runs(self._database, instead_of)
+            evidence_rows.put(self._database, pieces, now_s=now_s)
+            return max(evidence_rows.count(self._database) - before, 0)
 
     def evidence(
         self, hosts: Sequence[str] | None = None, *, since_s: float | None = None, last: int = ALL

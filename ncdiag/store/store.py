@@ -88,8 +88,8 @@ class Store:
         without it the time of its start, hosts and settings do. ``directory`` is where the report
         is.
         """
-        kind = kind or ("bench" if isinstance(report, BenchReport) else "sweep")
-        identity = _identity(report, kind, content)
+        kind = kind or _kind(report)
+        identity = identity_of(report, kind, content)
         with told(self.path), self._transaction():
             found = self._database.execute(
                 "SELECT id FROM runs WHERE identity = ?", (identity,)
@@ -233,6 +233,10 @@ class Store:
         return int(added or 0)
 
 
+def _kind(report: SweepReport | BenchReport) -> Kind:
+    return "bench" if isinstance(report, BenchReport) else "sweep"
+
+
 def _about(report: SweepReport | BenchReport) -> tuple[str, str, str | None, str, str | None]:
     """Engine, launcher, mode, verdict and collective."""
     if isinstance(report, BenchReport):
@@ -247,8 +251,11 @@ def _hosts(report: SweepReport | BenchReport) -> Sequence[str]:
     return sorted(host.name for host in report.diagnosis.hosts)
 
 
-def _identity(report: SweepReport | BenchReport, kind: Kind, content: str | None) -> str:
-    """The same for one run whenever and from wherever it is recorded."""
+def identity_of(
+    report: SweepReport | BenchReport, kind: Kind | None = None, content: str | None = None
+) -> str:
+    """The same for one run whenever and from wherever it is recorded, as :meth:`Store.add` says."""
+    kind = kind or _kind(report)
     own = [report.started, sorted(report.settings.items())]
     told_apart = own if content is None else [content]
     engine, launcher, mode, _verdict, collective = _about(report)
