@@ -155,7 +155,8 @@ def _conclude(
         for (host, gpu), value in medians.items()
     ]
     told = {one.host for one in outcome.findings if one.outcome is not Outcome.GOOD}
-    outcome.passed = tuple(dict.fromkeys(host for host, _ in medians if host not in told))
+    measured = {host for host, _ in medians} - told
+    outcome.passed = tuple(host for host in bed.facts if host in measured)
     bed.rejected |= {one.host for one in outcome.findings if one.outcome is Outcome.REJECTED}
     outcome.notes.append(
         f"load: {format_count(course.steps, 'step')} of {_ms(middle or 0.0)}, reducing beside it"

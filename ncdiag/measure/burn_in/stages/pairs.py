@@ -15,14 +15,23 @@ from ncdiag.measure.journal import JOURNAL_NAME, Journal, Plan
 from ncdiag.measure.plan import QUICK
 from ncdiag.measure.record import SweepRecord
 from ncdiag.measure.schedule import full_round_count
-from ncdiag.measure.sweep import QUIET_SHARE, ROUND_OVERHEAD_S, Sweep
+from ncdiag.measure.sweep import ROUND_OVERHEAD_S, Sweep
 from ncdiag.model.burn_in import Figure, Outcome, Stage, StageFinding, StageState
 from ncdiag.model.host import HostFacts
 from ncdiag.model.measurement import Measurement
-from ncdiag.model.verdict import Culprit, CulpritKind, Diagnosis, HostStatus, SweepReport
+from ncdiag.model.verdict import (
+    Culprit,
+    CulpritKind,
+    Diagnosis,
+    HostStatus,
+    LinkStatus,
+    SweepReport,
+)
 
 _FULL = "full"
 _PASSES = "passes"
+# What every pair may take of the stage's time; suspects are to be measured again after it.
+_FULL_SHARE = {Level.QUICK: 0.3, Level.NORMAL: 0.6, Level.SOAK: 0.6}
 
 
 @dataclass(slots=True)
@@ -110,7 +119,7 @@ def _plan(bed: Testbed, names: Sequence[str], deadline: Deadline, pass_number: i
     own = bed.plan
     hosts = tuple(host for host in own.hosts if host.name in set(names))
     rails = max(len(bed.facts[name].nics) for name in names)
-    mode = _mode(own.level, len(hosts), rails, own.timing.pair_s, deadline.left_s)
+    mode = choose_mode(own.level, len(hosts), rails, own.timing.pair_s, deadline.left_s)
     return Plan(
         started=own.started,
         hosts=hosts,
@@ -128,11 +137,10 @@ def _plan(bed: Testbed, names: Sequence[str], deadline: Deadline, pass_number: i
     )
 
 
-def _mode(level: Level, hosts: int, rails: int, pair_s: float, left_s: float) -> str:
-    """Every pair where the level asks for it and time allows, else one round and its suspects."""
+def choose_mode(level: Level, hosts: int, rails: int, pair_s: float, left_s: float) -> str:
+    """Every pair where time allows, as it does for few hosts, else one round and its suspects."""
     needed_s = full_round_count(hosts) * rails * (pair_s + ROUND_OVERHEAD_S)
-    fits = needed_s <= (1 - QUIET_SHARE) * left_s
-    return _FULL if level is not Level.QUICK and fits else QUICK
+    return _FULL if needed_s <= _FULL_SHARE[level] * left_s else QUICK
 
 
 def _outcome(bed: Testbed, report: SweepReport, *, cut: bool, pass_number: int) -> StageOutcome:
@@ -157,8 +165,11 @@ def _outcome(bed: Testbed, report: SweepReport, *, cut: bool, pass_number: int) 
 def _findings(found: Diagnosis, pass_number: int) -> Iterator[StageFinding]:
     partners = _partners(found)
     blamed = {_host_of(one): one for one in reversed(found.culprits) if _host_of(one)}
+    unclear = _mostly_unclear(found)
     for host in found.hosts:
         if host.status in {HostStatus.HEALTHY, HostStatus.DEGRADED}:
+            if host.name in unclear:
+                yield _unclear(host.name, unclear[host.name], pass_number)
             continue
         faulty = host.status is HostStatus.FAULTY
         culprit = blamed.get(host.name)
@@ -176,6 +187,37 @@ def _findings(found: Diagnosis, pass_number: int) -> Iterator[StageFinding]:
             next=culprit.next if culprit else "",
             pass_number=pass_number,
         )
+
+
+def _mostly_unclear(found: Diagnosis) -> dict[str, str]:
+    """Hosts most of whose links, one way, gave no clear figure: of them too little is known.
+
+    A few clear ones would do for a host that is healthy; one that is not may be among these.
+    """
+    counts: defaultdict[tuple[str, str], list[bool]] = defaultdict(list)
+    for link in found.links:
+        if link.tests:
+            clear = link.status not in {LinkStatus.INCONCLUSIVE, LinkStatus.ERROR}
+            counts[link.source, "sending"].append(clear)
+            counts[link.target, "receiving"].append(clear)
+    return {
+        name: f"{way}: {clear.count(False)} of {len(clear)} links gave no clear figure"
+        for (name, way), clear in counts.items()
+        if 2 * clear.count(False) > len(clear)
+    }
+
+
+def _unclear(name: str, reason: str, pass_number: int) -> StageFinding:
+    return StageFinding(
+        host=name,
+        stage=Stage.PAIRS,
+        outcome=Outcome.UNDECIDED,
+        reason=reason,
+        confidence=0.0,
+        class_="bandwidth",
+        next="measure again when less runs on the hosts",
+        pass_number=pass_number,
+    )
 
 
 def _host_of(culprit: Culprit) -> str | None:
