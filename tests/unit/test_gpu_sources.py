@@ -306,14 +306,30 @@ def test_gpus_are_joined_by_uuid_then_address_then_number() -> None:
     ]
 
 
-def test_a_gpu_of_the_same_number_but_another_uuid_is_another() -> None:
+def test_a_gpu_of_the_same_number_but_another_uuid_tells_nothing_of_this_one() -> None:
+    first = GpuHealth(index=0, uuid="a")
+    other = GpuHealth(index=0, uuid="b", power_w=1)
+    assert merge({Source.NVML: [first], Source.DCGM: [other]}) == (first,)
+
+
+def test_a_lost_gpu_that_one_source_numbers_and_another_addresses_is_one() -> None:
     merged = merge(
         {
-            Source.NVML: [GpuHealth(index=0, uuid="a")],
-            Source.NVIDIA_SMI: [GpuHealth(index=0, uuid="b")],
+            Source.NVML: [
+                GpuHealth(index=0, pci_address="0000:01:00.0"),
+                GpuHealth(index=1, lost=True, reason="GPU is lost"),
+            ],
+            Source.NVIDIA_SMI: [
+                GpuHealth(index=0, pci_address="0000:02:00.0", lost=True, reason="Unknown Error"),
+                GpuHealth(index=1, pci_address="0000:01:00.0"),
+            ],
         }
     )
-    assert [gpu.uuid for gpu in merged] == ["a", "b"]
+    assert [(gpu.index, gpu.lost, gpu.pci_address) for gpu in merged] == [
+        (0, False, "0000:01:00.0"),
+        (1, True, "0000:02:00.0"),
+    ]
+    assert merged[1].reason == "GPU is lost"
 
 
 def test_a_gpu_without_a_name_does_not_take_what_is_told_of_a_named_one() -> None:

@@ -8,7 +8,7 @@ from ncdiag.model.health import GpuHealth, Source
 
 _Record = TypeVar("_Record")
 # Who is believed first. What the driver says counts most; what others add fills gaps.
-_DRIVERS: Final = (Source.NVML, Source.NVIDIA_SMI)
+_BELIEVED: Final = (Source.NVML, Source.NVIDIA_SMI, Source.DCGM)
 # Whose GPUs are of another maker, with numbers of their own.
 _APART: Final = Source.ROCM_SMI
 # All that is asked of a lost GPU is which one it is: what others remember of it is from before.
@@ -18,17 +18,17 @@ _IDENTITY: Final = ("uuid", "name", "pci_address", "serial", "vbios", "incidents
 def merge(by_source: Mapping[Source, Sequence[GpuHealth]]) -> tuple[GpuHealth, ...]:
     """The GPUs of one host, in the order of their numbers.
 
-    A source joins by uuid, else by PCI address, else by number. Where the driver told of its GPUs,
-    DCGM adds none to them: it remembers GPUs that are gone.
+    A source joins by uuid, else by PCI address, else by number. The first that told of its GPUs
+    has listed them, and others add none: DCGM remembers GPUs that are gone.
     """
     merged: list[GpuHealth] = []
-    driver_told = any(source in by_source for source in _DRIVERS)
-    for source in (*_DRIVERS, Source.DCGM):
+    listed = next((source for source in _BELIEVED if source in by_source), None)
+    for source in _BELIEVED:
         for gpu in by_source.get(source, ()):
-            at = _place(merged, gpu)
+            at = None if source is listed else _place(merged, gpu)
             if at is not None:
                 merged[at] = _joined(merged[at], gpu)
-            elif source is not Source.DCGM or not driver_told:
+            elif source is listed:
                 merged.append(gpu)
     merged.sort(key=lambda gpu: gpu.index)
     return (*merged, *sorted(by_source.get(_APART, ()), key=lambda gpu: gpu.index))
@@ -60,6 +60,10 @@ def _place(gpus: Sequence[GpuHealth], wanted: GpuHealth) -> int | None:
         for at, gpu in enumerate(gpus):
             if value is not None and getattr(gpu, name) == value:
                 return at
+    nameless = [at for at, gpu in enumerate(gpus) if gpu.lost and not (gpu.uuid or gpu.pci_address)]
+    if wanted.lost and len(nameless) == 1:
+        # nvidia-smi gives the address of a GPU that is lost, NVML its number.
+        return nameless[0]
     for at, gpu in enumerate(gpus):
         if gpu.index == wanted.index and not _differ(gpu, wanted):
             return at
