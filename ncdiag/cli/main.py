@@ -56,6 +56,7 @@ COMMANDS = {
     "history": Lazy("ncdiag.cli.history", "app"),
     "manifests": Lazy("ncdiag.cli.manifests", "app"),
     "health": Lazy("ncdiag.cli.health.command", "health"),
+    "isolate": Lazy("ncdiag.cli.isolate", "app"),
     "doctor": Lazy("ncdiag.cli.doctor", "doctor"),
 }
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from ncdiag.isolate.places.base import Asked, LeftAloneError, Place, given_reason
-from ncdiag.isolate.planning import Situation, make_plan, why_left_alone
+from ncdiag.isolate.planning import Situation, is_as_left, make_plan, why_left_alone
 from ncdiag.isolate.policy import Budget
 from ncdiag.model.errors import NcdiagError, UndecidedError, UsageError
 from ncdiag.model.isolation import Change, Decision, IsolationPlan, PlaceState
@@ -23,6 +23,7 @@ from ncdiag.store.ledger_records import ActionRecord, ActionState, AuditEntry
 # What another ncdiag needs to drain hundreds of nodes.
 WAIT_S: Final = 60.0
 _NOT_TRIED: Final = "not tried, since the place no longer answers"
+_SOMEBODY: Final = "somebody else"
 _INTERRUPTED: Final = "interrupted before it was carried out"
 
 
@@ -61,6 +62,7 @@ def plan(ledger: Ledger, place: Place, rules: Rules) -> IsolationPlan:
     """What :func:`apply` would do now; writes nothing."""
     asked = place.ask()
     done = [*_settled(ledger, place.key, asked)]
+    done += _lost(done, asked)
     situation = Situation(
         place=place.key, asked=asked, done=done, fleet=rules.fleet, leaves=rules.leaves
     )
@@ -73,7 +75,10 @@ def apply(ledger: Ledger, place: Place, rules: Rules, who: Who) -> IsolationPlan
     Raises :class:`UndecidedError` where the place cannot be asked, or another ncdiag is at it.
     """
     with ledger.locked(wait_s=WAIT_S):
-        reconcile(ledger, place.key, place.ask())
+        asked = place.ask()
+        reconcile(ledger, place.key, asked)
+        for action in _lost(ledger.actions(place.key), asked):
+            ledger.record_action(action)
         made = plan(ledger, place, rules)
         if made.refused is None:
             made = replace(made, changes=_carry_out(ledger, place, made.changes, who))
@@ -139,11 +144,31 @@ def _settled(ledger: Ledger, key: str, asked: Asked) -> Iterator[ActionRecord]:
 
 def _as_found(action: ActionRecord, asked: Asked) -> ActionRecord:
     standing = asked.of(action.host)
-    ours = standing.state is PlaceState.OURS and standing.reason == given_reason(action.reason)
+    ours = is_as_left(standing, given_reason(action.reason))
     if action.isolate is ours:
         return replace(action, state=ActionState.DONE)
     why = _INTERRUPTED if standing.state is PlaceState.AVAILABLE or ours else standing.why
     return replace(action, state=ActionState.FAILED, error=why or standing.state.value)
+
+
+def _lost(done: Sequence[ActionRecord], asked: Asked) -> list[ActionRecord]:
+    """A release for each host that ncdiag isolated and somebody else has changed since.
+
+    It is dated like the isolation: evidence since then is new, whenever the change was made.
+    """
+    return [
+        replace(
+            action,
+            isolate=False,
+            by=_SOMEBODY,
+            state=ActionState.DONE,
+            error=why_left_alone(asked.of(host), given_reason(action.reason)),
+            number=0,
+        )
+        for host, action in _isolated(done).items()
+        if asked.of(host).state is not PlaceState.MISSING
+        and not is_as_left(asked.of(host), given_reason(action.reason))
+    ]
 
 
 def _isolated(done: Sequence[ActionRecord]) -> dict[str, ActionRecord]:

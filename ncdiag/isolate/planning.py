@@ -114,20 +114,20 @@ def _why_not_isolated(
         return "it is not among --nodes"
     if last is None:
         return None
-    newest_s = max((piece.seen_s for piece in decision.evidence), default=0.0)
+    against = (one.seen_s for one in decision.evidence if one.conclusive and not one.clears)
+    newest_s = max(against, default=0.0)
     if newest_s > (last.changed_s or last.intended_s):
         return None
-    by = "somebody" if last.isolate else f"{last.by} (undo)"
-    return f"{by} took it back in, and nothing new speaks against it"
+    return f"{last.by} took it back in, and nothing new speaks against it"
 
 
 def why_left_alone(standing: Standing, reason: str) -> str | None:
     """Why a host that ncdiag isolated for ``reason`` is not released, ``None`` where it may be."""
-    match standing.state:
-        case PlaceState.AVAILABLE:
-            return None
-        case PlaceState.OURS if standing.reason == reason:
-            return None
-        case PlaceState.OURS:
-            return f"changed since: {standing.reason}"
-    return f"changed since: {standing.why or standing.state.value}"
+    if standing.state is PlaceState.AVAILABLE or is_as_left(standing, reason):
+        return None
+    return f"changed since: {standing.why or standing.reason or standing.state.value}"
+
+
+def is_as_left(standing: Standing, reason: str) -> bool:
+    """Whether a host stands as ncdiag left it when it isolated it for ``reason``."""
+    return standing.state is PlaceState.OURS and standing.reason == reason

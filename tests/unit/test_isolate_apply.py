@@ -180,10 +180,8 @@ def test_a_release_takes_back_what_ncdiag_did_and_nothing_else(ledger: Ledger) -
     released = [decision(host, Action.RELEASE) for host in ("n01", "n02", "n09")]
     made = apply(ledger, place, rules(*released), who("p2"))
     assert place.changed == ["n01"]
-    assert {one.host: one.skipped for one in made.changes} == {
-        "n01": None,
-        "n02": "changed since: drained: mine now",
-    }
+    assert [(one.host, one.skipped) for one in made.changes] == [("n01", None)]
+    assert sorted(ledger.isolated()) == ["n03"]
 
 
 class TestBudget:
@@ -403,13 +401,29 @@ class TestTakenBack:
         apply(ledger, place, rules(decision("n01")), who("p1"))
         place.standings["n01"] = standing("n01", PlaceState.AVAILABLE)
         place.changed.clear()
-        made = apply(ledger, place, rules(decision("n01", Action.KEEP)), who("p2"))
+        made = apply(ledger, place, rules(decision("n01")), who("p2"))
         assert made.changes[0].skipped == (
-            "somebody took it back in, and nothing new speaks against it"
+            "somebody else took it back in, and nothing new speaks against it"
         )
+        assert ledger.isolated() == {}
         later = max(action.changed_s or 0 for action in ledger.actions()) + 1
         new = apply(ledger, place, rules(decision("n01", seen_s=later)), who("p3"))
         assert done(new) == ["n01"]
+
+    def test_decisions_know_only_hosts_that_are_still_out_as_isolated(self, ledger: Ledger) -> None:
+        place = cluster()
+        apply(ledger, place, rules(decision("n01"), decision("n02")), who("p1"))
+        place.standings["n01"] = standing("n01", PlaceState.AVAILABLE)
+        known: list[list[str]] = []
+
+        def decide(isolated: Mapping[str, ActionRecord]) -> Sequence[Decision]:
+            known.append([*isolated])
+            return ()
+
+        plan(ledger, place, Rules(decide=decide, budget=WIDE))
+        assert len(ledger.actions()) == 2
+        apply(ledger, place, Rules(decide=decide, budget=WIDE), who("p2"))
+        assert known == [["n02"], ["n02"]]
 
     def test_an_undo_is_not_undone_by_the_next_apply(self, ledger: Ledger) -> None:
         place = cluster()
@@ -417,7 +431,7 @@ class TestTakenBack:
         undo(ledger, place, None, who("p2"))
         made = apply(ledger, place, rules(decision("n01")), who("p3"))
         assert done(made) == []
-        assert "(undo) took it back in" in (made.changes[0].skipped or "")
+        assert (made.changes[0].skipped or "").startswith("eve@login1 took it back in")
 
 
 class TestUndo:

@@ -1,0 +1,181 @@
+"""The isolation list, plans and the audit trail on a terminal."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ncdiag.model.isolation import Action, Change, Decision, EvidencePiece, IsolationPlan
+from ncdiag.model.nodes import fold
+from ncdiag.model.text import visible
+from ncdiag.model.units import format_count, format_share
+from ncdiag.report.isolation.records import IsolationList, how_it_went, moment, until
+from ncdiag.store.ledger_records import ActionRecord, AuditEntry
+
+_STYLES: Final = {
+    Action.ISOLATE: "red",
+    Action.KEEP: "red",
+    Action.WATCH: "yellow",
+    Action.RELEASE: "green",
+}
+_HEADINGS: Final = {
+    Action.ISOLATE: "to isolate",
+    Action.KEEP: "isolated",
+    Action.RELEASE: "to release",
+    Action.WATCH: "watched",
+}
+
+# What becomes of hosts that are to be isolated, and of those to be released.
+_PLANNED: Final = ("to isolate", "to release")
+_DONE: Final = ("isolated", "released")
+_REFUSED: Final = ("not isolated", "not released")
+
+
+def render_list(found: IsolationList, console: Console) -> None:
+    """A row for each host, and below it the hosts folded."""
+    if not found.decisions:
+        console.print("nothing speaks against any host", soft_wrap=True)
+        return
+    table = _table("host", "what", "sure", "until (UTC)", "lemon")
+    table.add_column("why", overflow="fold", ratio=1)
+    for decision in found.decisions:
+        table.add_row(*_cells(decision))
+    console.print(table)
+    for action, heading in _HEADINGS.items():
+        if hosts := found.by_action().get(action):
+            console.print(f"{heading}: {visible(fold(hosts))}", soft_wrap=True)
+
+
+def render_host(host: str, found: IsolationList, console: Console) -> None:
+    """All that is known of one host."""
+    decision = next((one for one in found.decisions if one.host == host), None)
+    title = Text(f"{visible(host)}: ", style="bold")
+    if decision is None:
+        title.append("nothing that counts now speaks against it", style="default")
+    else:
+        title.append(_HEADINGS[decision.action], style=_STYLES[decision.action])
+        title.append(f", {visible(decision.reason)}", style="default")
+    console.print(title, soft_wrap=True)
+    for line in () if decision is None else _about(decision):
+        console.print(f"  {line}", soft_wrap=True)
+    for place in found.places(host):
+        console.print(f"  isolated at {visible(place)}", soft_wrap=True)
+    if found.all_evidence:
+        console.print("evidence, the newest first:")
+        for piece in found.all_evidence:
+            _render_piece(piece, console)
+    if found.actions:
+        console.print("what ncdiag did:")
+        for action in found.actions:
+            console.print(_action_line(action), soft_wrap=True)
+
+
+def render_plan(plan: IsolationPlan, place: str, console: Console, *, carried_out: bool) -> None:
+    """The steps, those that were left out with why, and one line that sums up."""
+    _render_changes(plan.changes, console, carried_out=carried_out)
+    held = [one for one in plan.decisions if one.held_back and one.action is Action.ISOLATE]
+    for decision in held:
+        line = f"held back  {visible(decision.host)}: {visible(decision.held_back or '')}"
+        console.print(line, soft_wrap=True)
+    if plan.refused is not None:
+        title = Text("REFUSED: ", style="bold red")
+        title.append(visible(plan.refused), style="default")
+        console.print(title, soft_wrap=True)
+    words = _REFUSED if plan.refused is not None else _DONE if carried_out else _PLANNED
+    summary = _summary(plan.changes, place, words)
+    console.print(f"{summary} (of {format_count(plan.hosts, 'host')})", soft_wrap=True)
+
+
+def render_undo(
+    changes: Sequence[Change], place: str, console: Console, *, carried_out: bool
+) -> None:
+    """The hosts that are taken back in, and those that are left alone."""
+    _render_changes(changes, console, carried_out=carried_out)
+    console.print(_summary(changes, place, _DONE if carried_out else _PLANNED), soft_wrap=True)
+
+
+def render_audit(entries: Iterable[AuditEntry], console: Console) -> None:
+    """A line for each entry, the oldest first."""
+    table = _table("when (UTC)", "who", "what")
+    table.add_column("about", overflow="fold", ratio=1)
+    for entry in entries:
+        who = visible(f"{entry.user}@{entry.machine}")
+        table.add_row(moment(entry.at_s), who, visible(entry.what), visible(entry.about))
+    console.print(table)
+
+
+def _cells(decision: Decision) -> tuple[Text | str, ...]:
+    why = visible(decision.reason)
+    if decision.held_back:
+        why += f" (held back: {visible(decision.held_back)})"
+    return (
+        visible(decision.host),
+        Text(decision.action.value, style=_STYLES[decision.action]),
+        "" if decision.action is Action.RELEASE else format_share(decision.confidence),
+        until(decision),
+        f"{decision.lemon_score:.1f}" if decision.lemon_score else "",
+        why,
+    )
+
+
+def _about(decision: Decision) -> Iterable[str]:
+    yield f"sure: {format_share(decision.confidence)}; lemon score: {decision.lemon_score:.1f}"
+    if end := until(decision):
+        yield f"until: {end}"
+    if decision.held_back:
+        yield f"held back: {visible(decision.held_back)}"
+
+
+def _render_piece(piece: EvidencePiece, console: Console) -> None:
+    what = "clears it" if piece.clears else visible(piece.class_)
+    where = f" ({visible(piece.component)})" if piece.component else ""
+    sure = "" if piece.clears else f", sure {format_share(piece.confidence)}"
+    open_ = "" if piece.conclusive else ", inconclusive"
+    head = f"  {moment(piece.seen_s)}  {visible(piece.source)}: {what}{where}{sure}{open_}"
+    console.print(head, soft_wrap=True)
+    if piece.text:
+        console.print(f"    {visible(piece.text)}", soft_wrap=True)
+    if piece.report:
+        console.print(f"    see {visible(piece.report)}", soft_wrap=True)
+
+
+def _action_line(action: ActionRecord) -> str:
+    why = f": {visible(action.error)}" if action.error else ""
+    what = f"{how_it_went(action)} at {visible(action.place)}"
+    return f"  {moment(action.intended_s)}  {what} by {visible(action.by)}{why}"
+
+
+def _render_changes(changes: Sequence[Change], console: Console, *, carried_out: bool) -> None:
+    for change in changes:
+        verb = "isolate" if change.isolate else "release"
+        style = "red" if change.isolate else "green"
+        if change.skipped is not None:
+            verb, style, why = "left alone", "default", change.skipped
+        elif change.error is not None:
+            verb, style, why = "FAILED", "bold red", change.error
+        else:
+            why = change.reason
+            verb = f"{verb}d" if carried_out and change.done else verb
+        line = Text(f"{verb:<10} ", style=style)
+        line.append(f"{visible(change.host)}: {visible(why)}", style="default")
+        console.print(line, soft_wrap=True)
+
+
+def _summary(changes: Sequence[Change], place: str, words: tuple[str, str]) -> str:
+    steps = [one for one in changes if one.skipped is None and one.error is None]
+    parts = []
+    for word, isolate in zip(words, (True, False), strict=True):
+        if hosts := [one.host for one in steps if one.isolate is isolate]:
+            parts.append(f"{word}: {fold(hosts)}")
+    if failed := [one.host for one in changes if one.error is not None]:
+        parts.append(f"failed: {fold(failed)}")
+    return f"{visible(place)}: {visible('; '.join(parts)) or 'nothing to change'}"
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, expand=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in headings:
+        table.add_column(heading, no_wrap=True)
+    return table
