@@ -3,12 +3,13 @@
 import os
 from pathlib import Path
 
-from host_trees import HostTree, healthy_8_gpus
+from host_trees import HostTree
 
 from ncdiag.health.sources import mounts
 from ncdiag.health.sources.place import HostRoot
 from ncdiag.model.health import Mount
 
+TREES = Path(__file__).parents[1] / "data/health/trees"
 SHM = "/dev/shm"  # noqa: S108 - a name that is compared only
 TABLE = r"""
 21 1 259:2 / / rw shared:1 - ext4 /dev/nvme0n1p2 rw
@@ -61,9 +62,8 @@ def test_a_mount_that_does_not_answer_costs_its_own_deadline_and_no_other() -> N
     assert (secret.state, secret.reason, secret.total_bytes) == ("ok", "permission denied", None)
 
 
-def test_recorded_mounts_tell_shared_memory_too(tmp_path: Path) -> None:
-    healthy_8_gpus(tmp_path)
-    found = mounts.collect(HostRoot(tmp_path))
+def test_recorded_mounts_tell_shared_memory_too() -> None:
+    found = mounts.collect(HostRoot(TREES / "cpu-only"))
     assert [mount.path for mount in found.facts["mounts"]] == ["/", SHM, "/home"]
     assert found.facts["shm_total_bytes"] == 1_080_000_000_000
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from host_trees import IB_COUNTERS, MADE_BY, HostTree, healthy_8_gpus
+from host_trees import DRIVER, IB_COUNTERS, MADE_BY, HostTree
 
 from ncdiag.health.sources import (
     clock,
@@ -25,6 +25,7 @@ from ncdiag.health.sources.versions import versions
 from ncdiag.model.health import Clock, EthernetPort, IbPort, PciDevice, PciKind, SourceState
 
 TREES = Path(__file__).parents[1] / "data/health/trees"
+HEALTHY = TREES / "healthy-8-gpus-ib"
 EVERY = (clock, ethernet, infiniband, limits, modules, mounts, pcie, proc, services)
 Make = Callable[[Path], HostTree]
 
@@ -228,9 +229,8 @@ def test_acs_of_the_bridge_above_a_gpu_is_told(tree: HostTree) -> None:
     assert pci_device(tree.root, "0000:17:01.0").acs_redirects is True
 
 
-def test_proc_tells_load_memory_uptime_and_settings(tmp_path: Path) -> None:
-    healthy_8_gpus(tmp_path)
-    found = proc.collect(HostRoot(tmp_path))
+def test_proc_tells_load_memory_uptime_and_settings() -> None:
+    found = proc.collect(HostRoot(HEALTHY))
     assert found.facts == {
         "uptime_s": 90500.12,
         "boot_id": "0f2c7d0e-77aa-4a0f-9c1d-51d0a2a1c0de",
@@ -293,9 +293,8 @@ def test_governors_that_differ_are_all_told(tree: HostTree) -> None:
     assert told_ == {"cpu_governor": "performance, powersave"}
 
 
-def test_limits_are_told_in_their_own_units(tmp_path: Path) -> None:
-    healthy_8_gpus(tmp_path)
-    assert told(limits.collect, tmp_path, "limits") == {
+def test_limits_are_told_in_their_own_units() -> None:
+    assert told(limits.collect, HEALTHY, "limits") == {
         "memlock": -1,
         "nofile": 1_048_576,
         "nproc": 8_245_000,
@@ -311,15 +310,18 @@ def test_the_limits_of_this_process_are_those_that_python_sees() -> None:
     assert found["nofile"] == soft
 
 
-def test_modules_and_versions_are_told_together(tmp_path: Path) -> None:
-    tree = healthy_8_gpus(tmp_path)
+def test_modules_and_versions_are_told_together(tree: HostTree) -> None:
+    tree.write("proc/modules", "nvidia_peermem 16384 0 - Live 0x0\nnvidia 1 0 - Live 0x0\n")
+    tree.write("proc/driver/nvidia/version", DRIVER)
+    tree.write("proc/sys/kernel/osrelease", "6.8.0-55-generic")
+    tree.write("sys/module/mlx5_core/version", "24.10-2.1.8")
     tree.write("usr/local/cuda-12.8/version.json", '{"cuda": {"version": "12.8.1"}}')
-    (tmp_path / "usr/local/cuda").symlink_to("cuda-12.8")
+    (tree.root / "usr/local/cuda").symlink_to("cuda-12.8")
     tree.write("usr/lib/x86_64-linux-gnu/libnccl.so.2.26.2", "")
-    (tmp_path / "usr/lib/x86_64-linux-gnu/libnccl.so.2").symlink_to("libnccl.so.2.26.2")
+    (tree.root / "usr/lib/x86_64-linux-gnu/libnccl.so.2").symlink_to("libnccl.so.2.26.2")
     tree.write("etc/os-release", 'NAME="Ubuntu"\nPRETTY_NAME="Ubuntu 24.04.2 LTS"')
-    found = modules.collect(HostRoot(tmp_path))
-    assert found.facts["modules"][-1] == "nvidia_peermem"
+    found = modules.collect(HostRoot(tree.root))
+    assert found.facts["modules"] == ("nvidia", "nvidia_peermem")
     assert found.facts["versions"] == {
         "driver": "570.124.06",
         "kernel": "6.8.0-55-generic",
@@ -338,9 +340,8 @@ def test_a_closed_driver_tells_its_version_as_well(tree: HostTree) -> None:
     assert versions(HostRoot(tree.root)) == {"driver": "535.183.01"}
 
 
-def test_services_are_told_without_those_that_are_not_there(tmp_path: Path) -> None:
-    healthy_8_gpus(tmp_path)
-    assert told(services.collect, tmp_path, "services") == {
+def test_services_are_told_without_those_that_are_not_there() -> None:
+    assert told(services.collect, HEALTHY, "services") == {
         "nvidia-fabricmanager": "active",
         "nvidia-persistenced": "active",
         "chronyd": "active",

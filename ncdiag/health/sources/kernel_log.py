@@ -68,8 +68,9 @@ def _live(root: HostRoot) -> Found:
         with KernelRing() as ring:
             return _found(ring, None)
     except OSError as error:
+        is_missing = isinstance(error, FileNotFoundError)
         complaint = Answer(
-            outcome=Outcome.FAILED,
+            outcome=Outcome.ABSENT if is_missing else Outcome.FAILED,
             reason=f"{KERNEL_RING}: {(error.strerror or str(error)).lower()}",
             denied=isinstance(error, PermissionError),
         )
