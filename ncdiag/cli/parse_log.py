@@ -2,7 +2,9 @@
 
 import gc
 import os
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -86,6 +88,14 @@ IsolateOut = Annotated[
         help="Write the hosts to isolate, one a line; an empty file when there are none.",
     ),
 ]
+Record = Annotated[
+    bool,
+    typer.Option(
+        "--record",
+        rich_help_panel=_OUTPUT,
+        help="Keep what speaks against hosts in the store, for ncdiag isolate.",
+    ),
+]
 Force = Annotated[
     bool, typer.Option("--force", rich_help_panel=_OUTPUT, help="Write over files that exist.")
 ]
@@ -109,6 +119,8 @@ def parse_log(
     output_format: options.Format = options.OutputFormat.TEXT,
     html: Html = None,
     isolate_out: IsolateOut = None,
+    record: Record = False,
+    store: options.StoreFile = None,
     force: Force = False,
     verbose: Verbose = False,
     no_color: options.NoColor = False,
@@ -130,6 +142,7 @@ def parse_log(
     _check_inputs(inputs)
     _check_outputs([path for path in (html, isolate_out) if path], inputs, force=force)
     names = _names(hosts) if hosts else {}
+    _check_store(store, record=record)
     # These read and judge, which --help has no use for.
     from ncdiag.cli.reading import read_evidence
     from ncdiag.diagnose.postmortem import diagnose
@@ -147,9 +160,30 @@ def parse_log(
         from ncdiag.report.postmortem import text
 
         text.render(postmortem, evidence, console.results(no_color=no_color), verbose=verbose)
+    if record:
+        _record(postmortem, store)
     if failure:
         raise failure
     return postmortem.verdict.exit_code
+
+
+def _check_store(store: Path | None, *, record: bool) -> None:
+    if record or store is not None:
+        from ncdiag.cli import keeping
+
+        keeping.check(store, record=record)
+
+
+def _record(postmortem: Postmortem, store: Path | None) -> None:
+    """Keep what speaks against hosts; where that fails it is a line, and the verdict stands."""
+    from ncdiag.cli import keeping
+    from ncdiag.isolate.evidence.of_postmortem import of_postmortem
+
+    written_s = {}
+    for one in postmortem.inputs:
+        with suppress(OSError, ValueError):  # a member of an archive, standard input
+            written_s[one.path] = os.stat(one.path).st_mtime  # noqa: PTH116 - as it was given
+    keeping.keep_evidence(of_postmortem(postmortem, written_s, time.time()), store)
 
 
 def _classes(explain: str | None, *, as_json: bool, no_color: bool) -> ExitCode:

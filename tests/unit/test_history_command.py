@@ -228,7 +228,10 @@ def test_keeping_makes_the_default_store_and_says_where(
     assert keeping.keep(small_sweep(1), None, directory=Path("/reports/a"))
     assert keeping.keep(small_sweep(1), None, quiet=True)
     _, err = capfd.readouterr()
-    assert err == f"recorded as run 1 in {tmp_path}/ncdiag/results.sqlite\n"
+    assert err == (
+        f"recorded as run 1 in {tmp_path}/ncdiag/results.sqlite\n"
+        f"evidence in {tmp_path}/ncdiag/results.sqlite: 0 hosts accused, 0 in doubt, 3 clean\n"
+    )
     assert (tmp_path / "ncdiag").stat().st_mode & 0o077 == 0
     code, out, _ = run(capfd, "history", "--format", "json")
     assert code == 0

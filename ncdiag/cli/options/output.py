@@ -22,7 +22,7 @@ Record = Annotated[
     typer.Option(
         "--record",
         rich_help_panel=_OUTPUT,
-        help="Keep the result in the store, for ncdiag history.",
+        help="Keep the result in the store, for ncdiag history and isolate.",
     ),
 ]
 StoreFile = Annotated[

@@ -72,7 +72,7 @@ class _Logs:
             source="parse-log",
             run=run_name("event", host, class_, component, told_by),
             seen_s=self._seen_s(first),
-            text=told,
+            text=(finding.explanation if finding else "") or told,
             confidence=confidence,
             conclusive=because is not None,
             component=component,
