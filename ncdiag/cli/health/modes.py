@@ -204,5 +204,7 @@ def _name_of(root: Path) -> str:
     """What a recorded host is called: as it says itself, else as its folder."""
     from ncdiag.health.sources.place import HostRoot
 
-    said = HostRoot(root).text("/etc/hostname")
-    return (said.split()[0][:255] if said else root.resolve().name) or _HERE
+    for file in ("/proc/sys/kernel/hostname", "/etc/hostname"):
+        if said := HostRoot(root).text(file):
+            return said.split()[0][:255]
+    return root.resolve().name or _HERE

@@ -69,7 +69,8 @@ def told(group: Group, *, alone: bool) -> str:
     if devices:
         where.append(fold(devices))
     text = first.text
-    if len({one.text for _, one in group.findings}) > 1:
+    places = {(name, one.device) for name, one in group.findings}
+    if len(places) > 1 and len({one.text for _, one in group.findings}) > 1:
         name = " ".join(filter(None, (None if alone else host, first.device)))
         text = f"such as {name}: {text}" if name else f"such as: {text}"
     elif len(devices) == 1 and text.startswith(devices[0]):
