@@ -25,6 +25,8 @@ BETWEEN_PROGRAMS = {
     "measure/bench/torch_engine.py",
     "measure/bench/torch_task.py",
     "measure/bench/wrapped.py",
+    "measure/burn_in/loopback.py",
+    "measure/burn_in/testbed.py",
     "measure/engines/mpi/control.py",
     "measure/engines/mpi/messages.py",
     "measure/engines/nccl_tests/engine.py",

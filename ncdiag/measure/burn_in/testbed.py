@@ -4,12 +4,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ncdiag.cluster.fleet import Fleet, FleetOptions
+import msgspec
+
+from ncdiag.cluster.fleet import CallError, Fleet, FleetOptions
 from ncdiag.cluster.launchers import Launcher
 from ncdiag.expect.traffic import Collective
 from ncdiag.measure.bench.base import BenchPlan
 from ncdiag.measure.bench.sizes import Sizes
 from ncdiag.measure.bench.torch_engine import TorchBench
+from ncdiag.measure.burn_in.loopback import LoopbackAnswer, LoopbackTask
+from ncdiag.measure.burn_in.loopback import measure as measure_loopback
 from ncdiag.measure.burn_in.messages import LocalFigures, LocalTest, StepTimes, TrainSteps
 from ncdiag.measure.burn_in.plan import BurnInPlan
 from ncdiag.measure.engines.torch.engine import TorchEngine
@@ -17,6 +21,7 @@ from ncdiag.measure.engines.torch.processes import shared_process
 from ncdiag.measure.sweep import Progress, Watcher
 from ncdiag.model.bench import BenchRun
 from ncdiag.model.host import HostFacts
+from ncdiag.model.text import visible
 
 # From the start of a host: its worker, and its measuring process, which imports torch.
 _UP_S = 30.0
@@ -142,6 +147,20 @@ class Testbed:
             else:
                 found[ranks[number]] = answer
         return found, failed
+
+    def loopback(self, hosts: Sequence[str], limit_s: float) -> dict[str, LoopbackAnswer]:
+        """Have hosts measure their RDMA ports against themselves."""
+        payload = msgspec.json.encode(LoopbackTask(variables=dict(self.plan.variables)))
+        calls = [
+            self.fleet.call(host, measure_loopback, payload, timeout_s=limit_s) for host in hosts
+        ]
+        found = {}
+        for call in self.fleet.as_completed(calls):
+            try:
+                found[call.host] = msgspec.json.decode(call.result(), type=LoopbackAnswer)
+            except (CallError, msgspec.MsgspecError) as error:
+                found[call.host] = LoopbackAnswer(skipped=visible(str(error)))
+        return found
 
     def train(
         self, ranks: Sequence[Rank], steps: TrainSteps, limit_s: float

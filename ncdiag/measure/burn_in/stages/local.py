@@ -10,6 +10,7 @@ from ncdiag.measure.burn_in.plan import LOCAL_S
 from ncdiag.measure.burn_in.result import StageOutcome
 from ncdiag.measure.burn_in.testbed import Deadline, Rank, Testbed
 from ncdiag.model.burn_in import Figure, Outcome, Stage, StageFinding, StageState
+from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_share
 
@@ -19,6 +20,10 @@ _FIGURES_ON_CPU = 2
 # What a test takes besides: waking a GPU, and beside others on the same cores.
 _SLACK_S = 20.0
 _QUIET_S = 0.5
+_LEAST_S = 2.0
+# A test that hangs leaves time to repeat it.
+_FIRST_SHARE = 0.6
+_LOOPBACK = "loopback_gbit_per_s"
 _NEXT = "look at clocks, throttling and what else runs there: ncdiag health, nvidia-smi -q"
 
 Name = tuple[str, str | None]
@@ -43,8 +48,8 @@ def local(bed: Testbed, deadline: Deadline, pass_number: int) -> StageOutcome:
     ranks = bed.bench.ranks(hosts)
     each_s = _each_s(bed, deadline)
     bed.tell("local", 0, 1, deadline.left_s)
-    limit_s = max(2.0, deadline.left_s)
-    found = _Found(*bed.test(ranks, each_s, limit_s))
+    found = _Found(*bed.test(ranks, each_s, max(_LEAST_S, _FIRST_SHARE * deadline.left_s)))
+    notes = _loop_back(bed, deadline, hosts, found.figures)
     rule = ON_GPUS if bed.on_gpus else ON_CPUS
     suspects = _suspects(found, rule)
     _repeat(bed, deadline, found, suspects)
@@ -62,8 +67,26 @@ def local(bed: Testbed, deadline: Deadline, pass_number: int) -> StageOutcome:
         findings=findings,
         figures=_figures(found, pass_number),
         passed=tuple(host for host in hosts if host in measured - told),
+        notes=notes,
         doubtful=failing,
     )
+
+
+def _loop_back(
+    bed: Testbed, deadline: Deadline, hosts: Sequence[str], figures: dict[Rank, LocalFigures]
+) -> list[str]:
+    """Add each host's worst RDMA port to its figures; returns lines on those that have none."""
+    notes: dict[str, list[str]] = {}
+    limit_s = max(_LEAST_S, deadline.left_s / 2)
+    for host, answer in bed.loopback(hosts, limit_s).items():
+        whys = [answer.skipped] if answer.skipped else [*answer.problems]
+        for why in whys:
+            notes.setdefault(visible(why), []).append(host)
+        own = figures.get((host, 0))
+        if answer.figures and own:  # a host that failed the test is to be repeated as failed
+            worst = min(answer.figures, key=lambda one: one.value)
+            figures[host, 0] = LocalFigures(figures=(*own.figures, worst), wrong=own.wrong)
+    return [f"loopback RDMA: {why}: {fold(names)}" for why, names in notes.items()]
 
 
 def _each_s(bed: Testbed, deadline: Deadline) -> float:
@@ -109,6 +132,8 @@ def _repeat(
         if deadline.left_s < 2 * _QUIET_S:
             return
         again, failed = bed.test([rank], _QUIET_S, min(deadline.left_s, _SLACK_S))
+        if any(name == _LOOPBACK for odd in suspects.values() for name, _ in odd):
+            _loop_back(bed, deadline, [rank[0]], again)
         found.again |= again
         found.failed_again |= failed
 
@@ -175,6 +200,7 @@ def _words(name: Name) -> str:
         name[0]
         .replace("_tflop_per_s", " (TFLOP/s)")
         .replace("_gb_per_s", " (GB/s)")
+        .replace("_gbit_per_s", " (Gbit/s)")
         .replace("_", " ")
         + between
     )

@@ -1,0 +1,311 @@
+"""What each stage of a burn-in says of hosts, over a fleet that exists only in numbers."""
+
+import msgspec
+import pytest
+from burn_in_bed import NAMES, FakeBed
+
+from ncdiag.measure.burn_in import loopback
+from ncdiag.measure.burn_in.loopback import LoopbackAnswer, LoopbackTask
+from ncdiag.measure.burn_in.messages import LocalFigure
+from ncdiag.measure.burn_in.plan import Level
+from ncdiag.measure.burn_in.result import StageOutcome
+from ncdiag.measure.burn_in.stages.collective import collective
+from ncdiag.measure.burn_in.stages.health import Health
+from ncdiag.measure.burn_in.stages.load import load
+from ncdiag.measure.burn_in.stages.local import local
+from ncdiag.measure.burn_in.stages.pairs import choose_mode
+from ncdiag.measure.burn_in.stages.reach import reach
+from ncdiag.measure.engines.perftest.programs import UnusableError
+from ncdiag.model.burn_in import Outcome, Stage, StageState
+from ncdiag.model.health import HealthFacts, HealthFinding, HostFitness, HostHealth, Severity
+from ncdiag.model.host import Nic, NicKind
+
+
+def outcomes(found: StageOutcome) -> dict[str, Outcome]:
+    return {one.host: one.outcome for one in found.findings}
+
+
+def run_local(bed: FakeBed, seconds: float = 60.0) -> StageOutcome:
+    return local(bed, bed.clock.deadline(seconds), 1)
+
+
+def run_collective(bed: FakeBed, seconds: float = 60.0) -> StageOutcome:
+    return collective(bed, bed.clock.deadline(seconds), 1)
+
+
+def run_load(bed: FakeBed, seconds: float = 60.0) -> StageOutcome:
+    return load(bed, bed.clock.deadline(seconds), 1)
+
+
+# --- local ---
+
+
+def test_hosts_alike_pass_and_their_figures_are_kept() -> None:
+    found = run_local(FakeBed())
+    assert (found.state, found.findings) == (StageState.DONE, [])
+    assert found.passed == tuple(NAMES)
+    assert {(one.name, one.median) for one in found.figures} == {("gemm_tflop_per_s", 100.0)}
+    assert found.notes == ["loopback RDMA: no active RDMA port: h[1-8]"]
+
+
+def test_a_host_that_is_slow_alone_as_well_is_rejected_and_to_blame() -> None:
+    bed = FakeBed(gemm=lambda host, _: 60.0 if host == "h3" else 100.0)
+    found = run_local(bed)
+    [one] = found.findings
+    assert (one.host, one.outcome, one.confirmed, one.isolates) == (
+        "h3",
+        Outcome.REJECTED,
+        True,
+        True,
+    )
+    assert "60 %" in one.reason
+    assert bed.rejected == {"h3"}
+    assert "h3" not in found.passed
+
+
+def test_a_host_that_is_slow_only_beside_others_is_remarked_and_passes() -> None:
+    slow = FakeBed(gemm=lambda host, together: 60.0 if host == "h3" and together > 1 else 100.0)
+    found = run_local(slow)
+    assert outcomes(found) == {"h3": Outcome.GOOD}
+    assert found.passed == tuple(NAMES)
+    assert slow.rejected == set()
+
+
+def test_alone_it_is_compared_with_others_that_were_alone() -> None:
+    def gemm(host: str, together: int) -> float:
+        return (100.0 if together > 1 else 800.0) * (0.3 if host == "h3" else 1.0)
+
+    assert outcomes(run_local(FakeBed(gemm=gemm, on_gpus=False))) == {"h3": Outcome.REJECTED}
+
+
+def test_a_suspect_that_there_is_no_time_to_repeat_is_undecided() -> None:
+    bed = FakeBed(gemm=lambda host, _: 60.0 if host == "h3" else 100.0, cost_s=10.0)
+    assert outcomes(run_local(bed, 10.5)) == {"h3": Outcome.UNDECIDED}
+    assert bed.rejected == set()
+
+
+def test_a_test_that_fails_twice_is_undecided_and_spoils_nothing_later() -> None:
+    bed = FakeBed(gemm=lambda host, _: "it was killed" if host == "h3" else 100.0)
+    found = run_local(bed)
+    assert outcomes(found) == {"h3": Outcome.UNDECIDED}
+    assert found.doubtful == {"h3"}
+    once = FakeBed(gemm=lambda host, n: "it was killed" if host == "h3" and n > 1 else 100.0)
+    assert outcomes(run_local(once)) == {"h3": Outcome.GOOD}
+
+
+def test_wrong_numbers_count_when_they_are_repeated() -> None:
+    twice = run_local(FakeBed(wrong=lambda host, _: int(host == "h2")))
+    assert outcomes(twice) == {"h2": Outcome.REJECTED}
+    once = run_local(FakeBed(wrong=lambda host, together: int(host == "h2" and together > 1)))
+    assert outcomes(once) == {"h2": Outcome.UNDECIDED}
+
+
+def test_a_slow_rdma_port_is_named() -> None:
+    def port(rate: float) -> LoopbackAnswer:
+        return LoopbackAnswer(
+            figures=(
+                LocalFigure("loopback_gbit_per_s", 390.0, "mlx5_0"),
+                LocalFigure("loopback_gbit_per_s", rate, "mlx5_1"),
+            )
+        )
+
+    ports = {name: port(100.0 if name == "h5" else 388.0) for name in NAMES}
+    found = run_local(FakeBed(ports=ports))
+    assert outcomes(found) == {"h5": Outcome.REJECTED}
+    assert "loopback (Gbit/s)" in found.findings[0].reason
+
+
+MLX5 = Nic(name="mlx5_0", kind=NicKind.INFINIBAND, hca="mlx5_0", hca_port=1)
+
+
+@pytest.mark.parametrize(
+    ("nics", "why"),
+    [((), "no active RDMA port"), ((MLX5,), "ib_write_bw is not in PATH")],
+)
+def test_loopback_says_why_it_is_not_measured(
+    monkeypatch: pytest.MonkeyPatch, nics: tuple[Nic, ...], why: str
+) -> None:
+    def missing(*_: object) -> None:
+        raise UnusableError("ib_write_bw is not in PATH")
+
+    monkeypatch.setattr(loopback, "find_nics", lambda *_: (nics, {}))
+    monkeypatch.setattr(loopback, "find_build", missing)
+    answer = msgspec.json.decode(
+        loopback.measure(msgspec.json.encode(LoopbackTask())), type=LoopbackAnswer
+    )
+    assert answer == LoopbackAnswer(skipped=why)
+
+
+# --- collective ---
+
+
+def test_a_collective_that_works_passes_everybody() -> None:
+    bed = FakeBed()
+    found = run_collective(bed)
+    assert found.passed == tuple(NAMES)
+    assert found.notes == [
+        "collective: all_reduce of 4 MiB over 8 ranks: busbw 1.5 GB/s, all data right"
+    ]
+    assert len(bed.trials) == 1
+
+
+def test_who_makes_it_fail_is_found_with_two_partners() -> None:
+    bed = FakeBed(works=lambda hosts: "h6" not in hosts)
+    found = run_collective(bed)
+    [one] = found.findings
+    assert (one.host, one.outcome, one.isolates) == ("h6", Outcome.REJECTED, True)
+    assert len(set(one.partners)) == 2
+    assert bed.rejected == {"h6"}
+    assert set(found.passed) == set(NAMES) - {"h6"}
+
+
+def test_a_failure_that_does_not_come_back_is_a_note() -> None:
+    bed = FakeBed()
+    bed.works = lambda _: len(bed.trials) > 1
+    found = run_collective(bed)
+    assert found.findings == []
+    assert found.passed == tuple(NAMES)
+    assert any("it worked when it was repeated" in note for note in found.notes)
+
+
+def test_without_time_to_look_nobody_is_blamed_and_all_are_undecided() -> None:
+    bed = FakeBed(works=lambda hosts: "h6" not in hosts, cost_s=9.0)
+    found = run_collective(bed, 10.0)
+    assert set(outcomes(found).values()) == {Outcome.UNDECIDED}
+    assert len(found.findings) == len(NAMES)
+    assert found.state is StageState.FAILED
+    assert bed.rejected == set()
+
+
+def test_a_failure_of_all_together_blames_nobody() -> None:
+    found = run_collective(FakeBed(works=lambda hosts: not {"h1", "h8"} <= set(hosts)))
+    assert set(outcomes(found).values()) == {Outcome.UNDECIDED}
+    assert any("fail together, and work in halves" in note for note in found.notes)
+
+
+def test_of_one_host_there_is_no_collective() -> None:
+    bed = FakeBed(rejected=set(NAMES[1:]))
+    found = run_collective(bed)
+    assert (found.state, found.hosts) == (StageState.SKIPPED, 0)
+    assert run_load(bed).state is StageState.SKIPPED
+
+
+# --- load ---
+
+
+def test_a_load_that_is_even_passes_everybody() -> None:
+    found = run_load(FakeBed())
+    assert found.findings == []
+    assert found.passed == tuple(NAMES)
+    assert {one.name for one in found.figures} == {"load_compute_s"}
+    assert not any(one.lower_is_worse for one in found.figures)
+
+
+def test_a_host_that_computes_slowly_under_load_and_alone_is_rejected() -> None:
+    bed = FakeBed(compute_s=lambda host, _: 0.013 if host == "h7" else 0.01)
+    [one] = run_load(bed).findings
+    assert (one.host, one.outcome, one.class_) == ("h7", Outcome.REJECTED, "straggler")
+    assert one.component == "gpu0"
+    assert bed.rejected == {"h7"}
+
+
+def test_a_host_that_is_slow_only_under_load_is_remarked() -> None:
+    bed = FakeBed(compute_s=lambda host, n: 0.02 if host == "h7" and n > 1 else 0.01)
+    assert outcomes(run_load(bed)) == {"h7": Outcome.GOOD}
+
+
+def test_a_rank_that_dies_every_time_fails_the_stage_and_blames_nobody() -> None:
+    bed = FakeBed(compute_s=lambda host, _: "was killed by signal 9" if host == "h2" else 0.01)
+    found = run_load(bed)
+    assert found.state is StageState.FAILED
+    assert "h2: was killed by signal 9" in str(found.reason)
+    assert found.findings == []
+    assert bed.bench.renewed == 2, "the others wait for the one that is gone"
+
+
+def test_a_host_lost_under_load_is_undecided_and_the_others_go_on() -> None:
+    bed = FakeBed()
+
+    def compute_s(host: str, _: int) -> float | str:
+        if host == "h2":
+            bed.fleet.up = tuple(name for name in NAMES if name != "h2")
+            return "lost: its connection ended"
+        return 0.01
+
+    bed.compute_s = compute_s
+    found = run_load(bed)
+    assert outcomes(found) == {"h2": Outcome.UNDECIDED}
+    assert set(found.passed) == set(NAMES) - {"h2"}
+
+
+# --- reach, health, pairs ---
+
+
+def test_a_host_that_came_up_and_cannot_be_measured_is_not_called_unreachable() -> None:
+    bed = FakeBed()
+    bed.start = lambda: None
+    bed.unreachable = {"h1": "torch is not installed there", "h9": "no route to host"}
+    found = reach(bed, bed.clock.deadline(), 1)
+    assert {(one.host, one.stage) for one in found.findings} == {
+        ("h1", Stage.LOCAL),
+        ("h9", Stage.REACH),
+    }
+    assert found.passed == tuple(NAMES[1:])
+
+
+def finding(severity: Severity, **more: object) -> HealthFinding:
+    return HealthFinding(check="x", severity=severity, text=f"{severity}", next="do", **more)
+
+
+def judged(*hosts: HostHealth) -> Health:
+    def ask(*_: object) -> tuple[dict[str, HealthFacts], dict[str, str]]:
+        return {}, {}
+
+    return Health(ask=ask, judge=lambda *_: (hosts, ()))
+
+
+def test_only_faults_and_worse_reject_and_only_broken_hardware_isolates() -> None:
+    health = judged(
+        HostHealth(host="h1", fitness=HostFitness.HEALTHY),
+        HostHealth(host="h2", fitness=HostFitness.WARNING, findings=(finding(Severity.WARNING),)),
+        HostHealth(host="h3", fitness=HostFitness.FAULTY, findings=(finding(Severity.FAULT),)),
+        HostHealth(
+            host="h4",
+            fitness=HostFitness.FATAL,
+            findings=(finding(Severity.FATAL, class_="gpu_lost"), finding(Severity.FATAL)),
+        ),
+        HostHealth(
+            host="h5",
+            fitness=HostFitness.FATAL,
+            findings=(finding(Severity.FATAL, configuration=True),),
+        ),
+        HostHealth(host="h6", fitness=HostFitness.UNKNOWN, error="it did not answer"),
+    )
+    bed = FakeBed()
+    found = health(bed, bed.clock.deadline(), 1)
+    assert outcomes(found) == {
+        "h3": Outcome.REJECTED,
+        "h4": Outcome.REJECTED,
+        "h5": Outcome.REJECTED,
+        "h6": Outcome.UNDECIDED,
+    }
+    assert [one.host for one in found.findings if one.isolates] == ["h4"]
+    [four] = [one for one in found.findings if one.host == "h4"]
+    assert (four.class_, four.reason) == ("gpu_lost", "fatal (and 1 more like it)")
+    assert found.passed == ("h1", "h2")
+    assert bed.rejected == {"h3", "h4", "h5"}
+
+
+@pytest.mark.parametrize(
+    ("level", "hosts", "left_s", "mode"),
+    [
+        (Level.QUICK, 12, 66.0, "full"),
+        (Level.QUICK, 1000, 66.0, "quick"),
+        (Level.NORMAL, 100, 250.0, "full"),
+        (Level.NORMAL, 1000, 250.0, "quick"),
+    ],
+)
+def test_every_pair_is_measured_where_time_allows(
+    level: Level, hosts: int, left_s: float, mode: str
+) -> None:
+    assert choose_mode(level, hosts, 1, 1.0, left_s) == mode
