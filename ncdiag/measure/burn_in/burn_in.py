@@ -23,6 +23,7 @@ from ncdiag.model.units import format_duration
 
 StageFunction = Callable[[Testbed, Deadline, int], StageOutcome]
 
+_NOBODY: Final = "no host is left to measure"
 _INTERRUPTED: Final = "it was interrupted"
 
 
@@ -31,8 +32,7 @@ class BurnIn:
     """One run, whose journals of pairs go to ``directory``.
 
     ``is_stopped`` says that an interrupt was asked for, should ``KeyboardInterrupt`` itself have
-    been lost.
-    ``health`` and ``stages`` are for tests: what asks hosts, and what stands for the stages.
+    been lost. ``health``, ``stages`` and ``testbed`` are what tests put others in the place of.
     """
 
     plan: BurnInPlan
@@ -44,6 +44,7 @@ class BurnIn:
     clock: Callable[[], float] = time.monotonic
     health: Health = field(default_factory=Health)
     stages: Mapping[Stage, StageFunction] | None = None
+    testbed: Callable[..., Testbed] = Testbed
     _runs: list[StageRun] = field(default_factory=list)
     _notes: dict[str, None] = field(default_factory=dict)
     _passes: int = 0
@@ -56,7 +57,9 @@ class BurnIn:
         """
         began_s = self.clock()
         pairs = Pairs(self.directory)
-        bed = Testbed(self.plan, self.launcher, self.watcher, self.is_stopped, self.driver_address)
+        bed = self.testbed(
+            self.plan, self.launcher, self.watcher, self.is_stopped, self.driver_address
+        )
         interrupted = False
         try:
             self._all_passes(bed, self.stages or self._stages(pairs), began_s)
@@ -122,6 +125,10 @@ class BurnIn:
         budget_s = allot(self.plan.level, stage, to_come, end.left_s)
         if budget_s is None:
             self._runs.append(self._cut(stage, end.left_s))
+            return
+        if not (bed.fleet.up if stage is Stage.HEALTH else bed.fit) and stage is not Stage.REACH:
+            nobody = StageOutcome(hosts=0, state=StageState.SKIPPED, reason=_NOBODY)
+            self._note(stage, nobody, 0.0, budget_s)
             return
         began_s = self.clock()
         try:

@@ -43,6 +43,7 @@ class _Names:
 
 class _Ranks:
     renewed = 0
+    versions: Mapping[str, str] = {"torch": "2"}
     meeting: str | None = None
 
     @staticmethod
@@ -81,6 +82,11 @@ class FakeBed:
     def __post_init__(self) -> None:
         self.facts = {name: HostFacts(hostname=name) for name in NAMES}
         self.fleet, self.bench = _Names(NAMES), _Ranks()
+        self.unreachable: dict[str, str] = {}
+        self.closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
 
     @property
     def fit(self) -> list[str]:
