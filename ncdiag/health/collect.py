@@ -26,6 +26,7 @@ from ncdiag.health.collector import (
     CollectorTask,
     SourceLine,
     no_answer,
+    one_line,
 )
 from ncdiag.health.sources.place import HostRoot
 from ncdiag.health.sources.table import SOURCES
@@ -125,21 +126,32 @@ def _run(task: CollectorTask, until_s: float) -> tuple[list[SourceLine], str]:
         )
     except OSError as error:
         return [], f"the collector cannot be started: {error.strerror}"
-    data, ended = _listen(process, until_s, task.starved_s)
-    if not ended:
-        process.kill()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_KILL_GRACE_S)
-    if process.returncode is None:
-        _abandoned.append(process)
+    data, ended = _listen(process, task, until_s)
+    _part_with(process, politely=ended)
     lines = [line for text in data.splitlines() if (line := _decoded(text))]
     return lines, "the collector ended before it answered" if ended else ""
 
 
+def _part_with(process: "subprocess.Popen[bytes]", *, politely: bool) -> None:
+    """Wait for its end a little, then kill it; what a driver holds is left to itself."""
+    if politely:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_KILL_GRACE_S)
+    if process.returncode is None:
+        process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_KILL_GRACE_S)
+    if process.returncode is None:
+        _abandoned.append(process)
+
+
 def _listen(
-    process: "subprocess.Popen[bytes]", until_s: float, starved_s: float
+    process: "subprocess.Popen[bytes]", task: CollectorTask, until_s: float
 ) -> tuple[bytes, bool]:
-    """All that it writes until its end or until it is too late; and whether it came to its end."""
+    """All that it writes until all is there, until its end, or until it is too late (false).
+
+    Its pipe is no sign of its end: a thread that hangs in the kernel keeps it open.
+    """
     data = bytearray()
     stdout = cast("IO[bytes]", process.stdout)
     with stdout, selectors.DefaultSelector() as selector:
@@ -147,7 +159,7 @@ def _listen(
         while len(data) < _MOST_BYTES:
             left_s = until_s - time.monotonic()
             if left_s <= 0:
-                left_s += min(waited_for_cpu_s(process.pid), starved_s)
+                left_s += min(waited_for_cpu_s(process.pid), task.starved_s)
                 if left_s <= 0:
                     break
             if selector.select(max(left_s, _LOOK_AGAIN_S)):
@@ -155,6 +167,8 @@ def _listen(
                 if not part:
                     return bytes(data), True
                 data += part
+                if data.count(b"\n") >= len(task.sources):
+                    return bytes(data), True
     return bytes(data), False
 
 
@@ -184,7 +198,7 @@ def merged(
         try:
             told = {name: _fact(name, raw) for name, raw in line.facts.items()}
         except (msgspec.MsgspecError, KeyError) as error:
-            told, state, reason = {}, SourceState.FAILED, f"it told what is no fact: {error}"
+            told, state, reason = {}, SourceState.FAILED, one_line(error)
         if found := told.pop("gpus", None):
             gpus[source] = found
         _take(facts, told)

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,21 @@ def test_a_collector_that_breaks_is_said_to_have_ended(
     (reading,) = collect_health(tmp_path, sources=(Source.PROC,)).sources
     assert reading.state is SourceState.FAILED
     assert reading.reason == "the collector ended before it answered"
+
+
+def test_nobody_waits_for_a_collector_that_has_told_all_and_cannot_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = tmp_path / "python"
+    line = '{"source": "proc", "state": "read", "facts": {"cpus": 3}}'
+    held.write_text(f"#!/bin/sh\necho '{line}'\nexec sleep 60\n")
+    held.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(held))
+    limit_s = 30.0
+    began_s = time.monotonic()
+    facts = collect_health(tmp_path, sources=(Source.PROC,), limit_s=limit_s)
+    assert time.monotonic() - began_s < limit_s
+    assert facts.cpus == 3
 
 
 def test_a_driver_is_told_as_json() -> None:
