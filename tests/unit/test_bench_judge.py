@@ -233,9 +233,9 @@ def test_a_rank_that_is_always_slower_is_named(rank: int, host: str, gpu: int) -
     assert f"its GPU {gpu}" in slow.text
 
 
-def test_one_of_two_ranks_can_be_slow() -> None:
+def test_of_two_ranks_nobody_is_the_odd_one() -> None:
     judged = judge([run(2, ranks_per_host=1, slow_process=1)], ALL_REDUCE)
-    assert found(judged, BenchFindingKind.SLOW_RANK).host == "n02"
+    assert judged.findings == ()
 
 
 def test_ranks_that_differ_by_a_little_are_not_accused() -> None:

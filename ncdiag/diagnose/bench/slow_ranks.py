@@ -1,18 +1,21 @@
 """Processes that take longer than the others in nearly every iteration."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from statistics import median, median_low
+
+import numpy as np
 
 from ncdiag.diagnose.bench.thresholds import (
     LEAST_ITERATIONS,
     MOST_SLOW_RANKS,
-    SLOW_RANK_ITERATIONS,
     SLOW_RANK_RATIO,
+    SLOW_RANK_WINDOWS,
 )
+from ncdiag.diagnose.stragglers import Settings, find_stragglers
+from ncdiag.diagnose.stragglers.find import LEAST_RANKS
 from ncdiag.expect.traffic import Collective
 from ncdiag.model.bench import BenchFinding, BenchFindingKind, BenchRun, BenchSeverity
 from ncdiag.model.benchmark import IterationTimes
+from ncdiag.model.straggler import IterationTable, TimeKind
 from ncdiag.model.units import format_share
 
 # In the others a root does less, or ends earlier, than the rest by design.
@@ -36,22 +39,14 @@ def find_slow_ranks(
     """
     if not _symmetric(runs, collective):
         return []
-    ratios: defaultdict[int, list[float]] = defaultdict(list)
-    for run in runs:
-        for times in _iterations(run, from_bytes):
-            for process, its in enumerate(_ratios(times)):
-                ratios[process].extend(its)
-    slow = {
-        process: median(its)
-        for process, its in ratios.items()
-        if len(its) >= LEAST_ITERATIONS and _is_slow(its)
-    }
-    if not slow or len(slow) > max(1, MOST_SLOW_RANKS * len(ratios)):
+    table = _table(runs, from_bytes)
+    if table is None:
         return []
-    return [
-        _finding(runs[0], process, ratio, len(ratios))
-        for process, ratio in sorted(slow.items(), key=lambda one: -one[1])
-    ]
+    found = find_stragglers(table, TimeKind.COMPUTE, Settings(least_slower=SLOW_RANK_RATIO - 1))
+    slow = [one for one in found.slow if one.windows >= SLOW_RANK_WINDOWS * one.windows_total]
+    if len(slow) > max(1, MOST_SLOW_RANKS * len(table.ranks)):
+        return []
+    return [_finding(runs[0], one.rank, one.ratio, len(table.ranks)) for one in slow]
 
 
 def _symmetric(runs: Sequence[BenchRun], collective: Collective) -> bool:
@@ -68,21 +63,19 @@ def _iterations(run: BenchRun, from_bytes: int) -> Iterator[IterationTimes]:
             yield from (half for half in halves if half is not None)
 
 
-def _ratios(times: IterationTimes) -> list[list[float]]:
-    """Of each process, its times over those of the others in the same iteration."""
-    processes = times.process_max_us
-    if len(processes) < 2 or len(set(map(len, processes))) != 1:
-        return []
-    usual = [median_low(at_once) for at_once in zip(*processes, strict=True)]
-    return [
-        [time / other for time, other in zip(own, usual, strict=True) if other > 0]
-        for own in processes
+def _table(runs: Sequence[BenchRun], from_bytes: int) -> IterationTable | None:
+    """All iterations with a time of each process; ``None`` where too few have."""
+    each = [times.process_max_us for run in runs for times in _iterations(run, from_bytes)]
+    processes = max(map(len, each), default=0)
+    rows = [
+        at_once
+        for its in each
+        if len(its) == processes and len(set(map(len, its))) == 1
+        for at_once in zip(*its, strict=True)
     ]
-
-
-def _is_slow(ratios: Sequence[float]) -> bool:
-    slower = sum(ratio > (1 + SLOW_RANK_RATIO) / 2 for ratio in ratios)
-    return median(ratios) > SLOW_RANK_RATIO and slower >= SLOW_RANK_ITERATIONS * len(ratios)
+    if processes < LEAST_RANKS or len(rows) < LEAST_ITERATIONS:
+        return None
+    return IterationTable(ranks=tuple(range(processes)), seconds=np.array(rows) * 1e-6)
 
 
 def _finding(run: BenchRun, process: int, ratio: float, processes: int) -> BenchFinding:

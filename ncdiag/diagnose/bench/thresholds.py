@@ -25,8 +25,8 @@ NOISE_SHARE = 0.15
 # How much slower than the others one process must be, in the median iteration. The processes of a
 # collective wait for each other, so that even a very slow one stands out by little.
 SLOW_RANK_RATIO = 1.1
-# In so many of the iterations it must be slower than the others by half of that at least.
-SLOW_RANK_ITERATIONS = 0.75
+# In so many stretches of iterations it must be half as slow at least as it is on the whole.
+SLOW_RANK_WINDOWS = 0.75
 # Fewer iterations prove nothing.
 LEAST_ITERATIONS = 5
 # When more of the processes than this are slow it is no process that is.
