@@ -162,5 +162,5 @@ def burn_in(
     as_json = output_format is options.OutputFormat.JSON
     code = hand_over(report, directory, console.results(no_color=no_color), as_json=as_json)
     if record:
-        run_burn_in.record(report, store, quiet=quiet)
+        run_burn_in.record(report, directory, store, quiet=quiet)
     raise typer.Exit(code)

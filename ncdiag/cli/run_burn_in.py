@@ -188,3 +188,15 @@ def report_of(plan: BurnInPlan, result: BurnInResult) -> BurnInReport:
         notes=tuple(dict.fromkeys((*found.notes, *result.notes))),
         interrupted=result.interrupted,
     )
+
+
+def record(report: BurnInReport, directory: Path, store: Path | None, *, quiet: bool) -> None:
+    """Keep what the report says of hosts as evidence; the same run counts once."""
+    from ncdiag.cli.keeping import keep_evidence
+    from ncdiag.health.checks.table import CHECKS
+    from ncdiag.isolate.evidence.of_burn_in import of_burn_in
+    from ncdiag.isolate.evidence.times import run_name
+
+    run = run_name("burn-in", report.started, [host.name for host in report.hosts])
+    pieces = of_burn_in(report, run, CHECKS, where=str(directory.absolute()))
+    keep_evidence(pieces, store, runs=(run,), quiet=quiet)

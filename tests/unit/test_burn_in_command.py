@@ -10,6 +10,7 @@ from ncdiag.measure.burn_in import burn_in as running
 from ncdiag.measure.burn_in.plan import BurnInPlan, Level
 from ncdiag.measure.burn_in.result import BurnInResult
 from ncdiag.model.burn_in import Outcome, Stage, StageFinding, StageRun, StageState
+from ncdiag.store.ledger import Ledger
 
 HOSTS = "127.0.0.[2-5]"
 NAMES = tuple(f"127.0.0.{number}" for number in range(2, 6))
@@ -182,6 +183,23 @@ def test_a_dry_run_shows_the_shares_and_starts_nothing(
 
 def test_the_levels_are_those_that_can_be_measured() -> None:
     assert [one.value for one in burn_in.Level] == [one.value for one in Level]
+
+
+def test_what_speaks_against_hosts_is_kept_as_evidence(
+    fake: Callable[[BurnInResult], Plans], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = result(finding(NAMES[0], partners=NAMES[1:3]), finding(NAMES[1], confirmed=False))
+    fake(found)
+    arguments = ["--nodes", HOSTS, "--output", "out", "--need", "2", "--record"]
+    for _ in range(2):
+        assert main.run(["burn-in", *arguments, "--store", "store.sqlite", "--force"]) == 0
+    assert "store.sqlite" in capsys.readouterr().err
+    with Ledger.open(Path("store.sqlite")) as ledger:
+        against = {one.host: one for one in ledger.evidence() if not one.clears}
+        clean = {one.host for one in ledger.evidence() if one.clears}
+    assert set(against) == set(NAMES[:2])
+    assert [against[name].conclusive for name in NAMES[:2]] == [True, False]
+    assert clean == set(NAMES[2:])
 
 
 def test_help_fits_a_terminal_and_names_the_gate(
