@@ -1,6 +1,7 @@
 """Collecting the facts of a host: deadlines of the sources, and joining what they told."""
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +13,8 @@ import pytest
 
 from ncdiag.health import collector
 from ncdiag.health.collect import (
+    DEFAULT_LIMIT_S,
+    STARVED_S,
     HealthTask,
     collect_for_driver,
     collect_health,
@@ -213,3 +216,13 @@ def test_a_driver_gets_facts_of_the_root_it_asks_for(tmp_path: Path) -> None:
 def test_waiting_for_a_cpu_is_counted_and_unknown_for_what_is_not_there() -> None:
     assert waited_for_cpu_s(1) >= 0.0
     assert waited_for_cpu_s(2**30) == 0.0
+
+
+def test_the_page_names_every_source_with_its_deadline() -> None:
+    page = (Path(__file__).parents[2] / "docs/health-facts.md").read_text()
+    rows = re.findall(r"^\| `([a-z-]+)` \| .+ \| ([0-9.]+) s \|$", page, re.MULTILINE)
+    assert {source: float(deadline) for source, deadline in rows} == {
+        str(source): row.deadline_s for source, row in SOURCES.items()
+    }
+    assert f"takes {DEFAULT_LIMIT_S:g} s at\nmost" in page
+    assert f"up to {STARVED_S:g} s longer" in page
