@@ -83,7 +83,7 @@ def main() -> None:
         print(f"kept     {time.perf_counter() - began:6.1f} s, {size_mb:.0f} MB on disk")
         print(f"         {peak_mb():6.0f} MB at most so far")
         with Ledger.open(path) as ledger:
-            began = time.perf_counter()
+            began, cpu = time.perf_counter(), time.process_time()
             table = ledger.table()
             read = time.perf_counter()
             print(
@@ -92,7 +92,8 @@ def main() -> None:
             decisions = decide(table, read_policy(None), NOW_S)
             done = time.perf_counter()
         print(f"decided  {done - read:6.1f} s, {len(decisions):,} decisions")
-        print(f"together {done - began:6.1f} s, {peak_mb():.0f} MB at most")
+        cpu = time.process_time() - cpu
+        print(f"together {done - began:6.1f} s ({cpu:.1f} of CPU), {peak_mb():.0f} MB at most")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from ncdiag.model.isolation import Action, Decision, EvidenceKind, EvidencePiece
 from ncdiag.store.evidence_table import Column, EvidenceTable
 
 # So many pieces are shown with a decision; the ledger has them all.
-SHOWN: Final = 5
+SHOWN: Final = 3
 # An isolated lemon is released when it has half of what made it one.
 _RELEASE_SHARE: Final = 0.5
 
@@ -152,15 +152,24 @@ def _shown(
     other = best.group_of[rows] != best.group[host]
     # Who is clear on a case leaves out what the report itself was not sure of.
     vague = ~table.conclusive[rows]
-    keys = (table.run[rows], table.class_[rows], -live.seen_s[rows], vague, other, host)
+    keys = (
+        table.component[rows],
+        table.run[rows],
+        table.class_[rows],
+        -live.seen_s[rows],
+        vague,
+        other,
+        host,
+    )
     order = np.lexsort(keys)
     rows, host = rows[order], host[order]
     starts = np.searchsorted(host, np.arange(len(table.hosts)))
     first = np.arange(len(rows)) - starts[host] < SHOWN
     pieces: dict[int, list[EvidencePiece]] = {place: [] for place in told.tolist()}
     chosen = rows[first]
-    for place, piece in zip(host[first].tolist(), table.pieces_of(chosen.tolist()), strict=True):
-        pieces[place].append(piece)
+    places = {table.hosts[place]: place for place in told.tolist()}
+    for piece in table.pieces_of(chosen.tolist()):
+        pieces[places[piece.host]].append(piece)
     return {place: tuple(some) for place, some in pieces.items()}
 
 

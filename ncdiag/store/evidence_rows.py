@@ -1,7 +1,8 @@
 """Evidence in the tables of a store, within a transaction of its caller."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -22,11 +23,16 @@ _PUT: Final = """
         clears = excluded.clears, partners = excluded.partners, covers = excluded.covers,
         text = excluded.text, report = excluded.report
 """
-_COLUMNS: Final = (
-    "id, host, kind, class, run, seen_s, until_s, uptime_s, confidence, conclusive, clears,"
-    " partners, covers"
-)
-_ALL: Final = f"SELECT {_COLUMNS} FROM evidence WHERE seen_s >= ?"  # noqa: S608 - our own names
+# What makes a table; three small numbers in one, for each value takes its time.
+_ALL: Final = """
+    SELECT id, host, class, run, component, seen_s, until_s, uptime_s, confidence, partners, covers,
+           kind * 4 + conclusive * 2 + clears
+    FROM evidence WHERE seen_s >= ?
+"""
+_NAMES_OF: Final = """
+    SELECT evidence.id, source, component, coalesce(texts.text, ''), report
+    FROM evidence LEFT JOIN texts ON texts.id = evidence.text
+"""
 _WHOLE: Final = """
     SELECT evidence.id, hosts.name, kinds.name, classes.name, sources.name, runs.name,
            seen_s, coalesce(texts.text, ''), confidence, conclusive, clears, partners.members,
@@ -67,29 +73,32 @@ def put(database: sqlite3.Connection, pieces: Iterable[EvidencePiece], *, now_s:
     sets = _Sets(database)
     cleared: set[int] = set()
 
-    def rows() -> Iterator[tuple[object, ...]]:
-        for piece in map(bounded, pieces):
-            host = names.number(piece.host)
-            if piece.clears:
-                cleared.add(host)
-            yield (
-                host,
-                *map(names.number, (piece.run, piece.class_, piece.component)),
-                *map(names.number, (piece.kind.value, piece.source)),
-                min(piece.seen_s, now_s),
-                piece.until_s,
-                piece.uptime_s,
-                piece.confidence,
-                piece.conclusive,
-                piece.clears,
-                *map(sets.number, (piece.partners, piece.covers)),
-                texts.number(piece.text) or None,
-                names.number(piece.report) if piece.report else None,
-            )
+    def row(piece: EvidencePiece) -> tuple[object, ...]:
+        host = names.number(piece.host)
+        if piece.clears:
+            cleared.add(host)
+        return (
+            host,
+            names.number(piece.run),
+            names.number(piece.class_),
+            names.number(piece.component),
+            names.number(piece.kind.value),
+            names.number(piece.source),
+            min(piece.seen_s, now_s),
+            piece.until_s,
+            piece.uptime_s,
+            piece.confidence,
+            piece.conclusive,
+            piece.clears,
+            sets.number(piece.partners),
+            sets.number(piece.covers),
+            texts.number(piece.text) or None,
+            names.number(piece.report) if piece.report else None,
+        )
 
-    # One at a time: numbering a name is a statement of its own.
-    for row in rows():
-        database.execute(_PUT, row)
+    waiting = map(bounded, pieces)
+    while rows := [row(piece) for piece in islice(waiting, _CHUNK)]:
+        database.executemany(_PUT, rows)
     database.executemany(_OLD_CLEAN, [(host, KEPT_CLEAN_RUNS) for host in sorted(cleared)])
 
 
@@ -118,64 +127,60 @@ def pieces(
 def table(database: sqlite3.Connection, since_s: float | None) -> EvidenceTable:
     """All pieces as columns."""
     columns = _columns(database.execute(_ALL, (since_s or 0.0,)))
-    names = dict(database.execute("SELECT id, name FROM names").fetchall())
+    names: dict[int, str] = dict(database.execute("SELECT id, name FROM names").fetchall())
     sets, set_places = _sets(database)
-    kinds = {number: KINDS.index(EvidenceKind(names[number])) for number in _used(columns["kind"])}
+    flags = columns["flags"]
+    kind = flags >> 2
     vocabularies: dict[str, tuple[str, ...]] = {}
-    for column in ("host", "class", "run"):
-        used = _used(columns[column])
-        ordered = sorted(used, key=names.__getitem__)
+    for column in ("host", "class", "run", "component"):
+        ordered = sorted(_used(columns[column]), key=names.__getitem__)
         vocabularies[column] = tuple(names[number] for number in ordered)
         places = {number: place for place, number in enumerate(ordered)}
         columns[column] = _mapped(columns[column], places)
-    ids = columns["id"]
-    return EvidenceTable(
+    found = EvidenceTable(
         hosts=vocabularies["host"],
         classes=vocabularies["class"],
         runs=vocabularies["run"],
         sets=sets,
         host=columns["host"],
-        kind=_mapped(columns["kind"], kinds),
+        kind=_mapped(kind, {one: KINDS.index(EvidenceKind(names[one])) for one in _used(kind)}),
         class_=columns["class"],
         run=columns["run"],
+        component=columns["component"],
         seen_s=columns["seen_s"],
         until_s=columns["until_s"],
         uptime_s=columns["uptime_s"],
         confidence=columns["confidence"],
-        conclusive=columns["conclusive"].astype(bool),
-        clears=columns["clears"].astype(bool),
+        conclusive=(flags & 2).astype(bool),
+        clears=(flags & 1).astype(bool),
         partners=_mapped(columns["partners"], set_places),
         covers=_mapped(columns["covers"], set_places),
-        pieces_of=lambda rows: _by_number(database, [int(ids[row]) for row in rows]),
+        pieces_of=lambda rows: _records(database, found, columns["id"], names, rows),
     )
+    return found
 
 
 _TYPES: Final = {
     "id": "<i8",
     "host": "<i4",
-    "kind": "<i4",
     "class": "<i4",
     "run": "<i4",
+    "component": "<i4",
     "seen_s": "<f8",
     "until_s": "<f8",
     "uptime_s": "<f8",
     "confidence": "<f4",
-    "conclusive": "<u1",
-    "clears": "<u1",
     "partners": "<i4",
     "covers": "<i4",
+    "flags": "<i4",
 }
 
 
 def _columns(found: sqlite3.Cursor) -> dict[str, Column]:
     chunks: list[list[Column]] = []
     while rows := found.fetchmany(_CHUNK):
-        chunks.append(
-            [
-                np.array(values, kind)  # None becomes NaN
-                for values, kind in zip(zip(*rows, strict=True), _TYPES.values(), strict=True)
-            ]
-        )
+        chunk = np.array(rows, float)  # None becomes NaN, and whole numbers stay exact
+        chunks.append([chunk[:, place].astype(kind) for place, kind in enumerate(_TYPES.values())])
     if not chunks:
         return {name: np.empty(0, kind) for name, kind in _TYPES.items()}
     return {
@@ -205,14 +210,57 @@ def _sets(database: sqlite3.Connection) -> tuple[tuple[frozenset[str], ...], dic
     return tuple(frozenset(_members(members)) for _, members in rows), places
 
 
-def _by_number(database: sqlite3.Connection, numbers: Sequence[int]) -> list[EvidencePiece]:
-    found: dict[int, EvidencePiece] = {}
+def _records(
+    database: sqlite3.Connection,
+    table: EvidenceTable,
+    ids: Column,
+    names: Mapping[int, str],
+    rows: Sequence[int],
+) -> list[EvidencePiece]:
+    """The pieces of some rows: what no column holds is asked of the file."""
+    numbers: list[int] = ids[np.array(rows, np.intp)].tolist()
+    more: dict[int, tuple[int, int, str, int | None]] = {}
     for start in range(0, len(numbers), _IDS):
         some = numbers[start : start + _IDS]
         marks = ",".join("?" * len(some))
-        for row in database.execute(f"{_WHOLE} WHERE evidence.id IN ({marks})", some):
-            found[row[0]] = _piece(row)
-    return [found[number] for number in numbers]
+        found = database.execute(f"{_NAMES_OF} WHERE evidence.id IN ({marks})", some)
+        more.update((one[0], one[1:]) for one in found)
+    return [
+        _record(table, row, names, more[number])
+        for row, number in zip(rows, numbers, strict=True)
+        if number in more  # else somebody dropped it meanwhile
+    ]
+
+
+def _record(
+    table: EvidenceTable,
+    row: int,
+    names: Mapping[int, str],
+    more: tuple[int, int, str, int | None],
+) -> EvidencePiece:
+    source, component, text, report = more
+    return EvidencePiece(
+        host=table.hosts[table.host[row]],
+        kind=KINDS[table.kind[row]],
+        class_=table.classes[table.class_[row]],
+        source=names[source],
+        run=table.runs[table.run[row]],
+        seen_s=float(table.seen_s[row]),
+        text=text,
+        confidence=round(float(table.confidence[row]), 6),
+        conclusive=bool(table.conclusive[row]),
+        clears=bool(table.clears[row]),
+        partners=tuple(sorted(table.sets[table.partners[row]])),
+        component=names[component] or None,
+        report=None if report is None else names[report],
+        until_s=_known(table.until_s[row]),
+        uptime_s=_known(table.uptime_s[row]),
+        covers=tuple(sorted(table.sets[table.covers[row]])),
+    )
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
 
 
 def _piece(row: Sequence[Any]) -> EvidencePiece:

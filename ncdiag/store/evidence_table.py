@@ -22,7 +22,7 @@ class EvidenceTable:
     """One row a piece; names are numbers: places in ``hosts``, ``classes``, ``runs`` and ``sets``.
 
     These are sorted, so that a larger number is a later name whatever came first. A time that is
-    not known is NaN. ``kind`` is a place in :data:`KINDS`. ``partners`` and ``covers`` are places
+    not known is NaN. ``component`` tells components apart, in their order. ``kind`` is a place in :data:`KINDS`. ``partners`` and ``covers`` are places
     in ``sets``. ``pieces_of`` makes the records of some rows, which no judging needs.
     """
 
@@ -34,6 +34,7 @@ class EvidenceTable:
     kind: Column
     class_: Column
     run: Column
+    component: Column
     seen_s: Column
     until_s: Column
     uptime_s: Column
@@ -76,6 +77,7 @@ class EvidenceTable:
             kind=np.array([KINDS.index(row.kind) for row in rows], np.uint8),
             class_=class_,
             run=run,
+            component=_numbered([row.component or "" for row in rows])[1],
             seen_s=floats("seen_s"),
             until_s=floats("until_s"),
             uptime_s=floats("uptime_s"),
@@ -90,14 +92,30 @@ class EvidenceTable:
 
 def bounded(piece: EvidencePiece) -> EvidencePiece:
     """``piece`` with times and confidence within what they can be; nonsense is not known."""
+    partners, covers = piece.partners, piece.covers
+    if partners:
+        partners = tuple(sorted(set(partners) - {piece.host})[:MAX_PARTNERS])
+    if covers:
+        covers = tuple(sorted(set(covers)))
+    if _is_within(piece) and partners == piece.partners and covers == piece.covers:
+        return piece
     return replace(
         piece,
         seen_s=_time(piece.seen_s) or 0.0,
         until_s=_time(piece.until_s),
         uptime_s=_time(piece.uptime_s),
         confidence=min(max(_finite(piece.confidence) or 0.0, 0.0), 1.0),
-        partners=tuple(sorted(set(piece.partners) - {piece.host})[:MAX_PARTNERS]),
-        covers=tuple(sorted(set(piece.covers))),
+        partners=partners,
+        covers=covers,
+    )
+
+
+def _is_within(piece: EvidencePiece) -> bool:
+    return (
+        0.0 <= piece.seen_s <= LAST_S
+        and 0.0 <= piece.confidence <= 1.0
+        and (piece.until_s is None or 0.0 <= piece.until_s <= LAST_S)
+        and (piece.uptime_s is None or 0.0 <= piece.uptime_s <= LAST_S)
     )
 
 
