@@ -91,6 +91,12 @@ def test_what_to_do_next_goes_by_the_verdict(need: int, verdict: GateVerdict, fi
     assert describe.next_steps(report)[0].startswith(first)
 
 
+def test_after_an_interrupt_nobody_is_told_to_launch() -> None:
+    steps = describe.next_steps(replace(burn_in_report(), interrupted=True))
+    assert steps[0].startswith("run it again to its end")
+    assert not any("launch" in step for step in steps)
+
+
 def test_hosts_with_the_same_reasons_stand_together() -> None:
     hosts = [
         HostOutcome(name=name, outcome=Outcome.REJECTED, confidence=sure, reasons=(reason,))
@@ -152,7 +158,7 @@ def test_figures_stand_together_the_worst_host_and_the_worst_pass_first() -> Non
 def test_the_summary_has_at_most_ten_lines() -> None:
     lines = summary.render(burn_in_report(hosts=13)).splitlines()
     assert lines[0] == ("ncdiag burn-in: MET - 8 of 8 good hosts and 1 spare; 3 out, 1 undecided")
-    assert "load (cut off by the budget)" in lines[2]
+    assert "load (cut off)" in lines[2]
     assert "chosen:      h[1-2,4,6-7,9-10,12]" in lines
     assert len(lines) <= 10
     long = summary.render(burn_in_report(text="x" * 500)).splitlines()

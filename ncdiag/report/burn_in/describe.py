@@ -4,7 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
-from ncdiag.model.burn_in import BurnInReport, GateVerdict, HostOutcome, Outcome, StageRun
+from ncdiag.model.burn_in import (
+    BurnInReport,
+    GateVerdict,
+    HostOutcome,
+    Outcome,
+    StageRun,
+    StageState,
+)
 from ncdiag.model.nodes import fold
 from ncdiag.model.units import format_count, format_duration, format_share
 
@@ -84,14 +91,22 @@ def leaves(report: BurnInReport) -> str:
 
 def state(run: StageRun) -> str:
     """How a stage ended, and why it did not come to its end."""
-    because = f": {' '.join(run.reason.split())}" if run.reason else ""
-    return f"{run.state}{because}"
+    if not run.reason:
+        return run.state.value
+    return f"{ended(run)}: {' '.join(run.reason.split())}"
+
+
+def ended(run: StageRun) -> str:
+    """How a stage ended in few words; what cut it off need not be the budget."""
+    return "cut off" if run.state is StageState.CUT else run.state.value
 
 
 def next_steps(report: BurnInReport) -> list[str]:
     """What to do now, the launch first; then what puts right those that are out."""
     steps = []
-    if report.verdict is GateVerdict.MET:
+    if report.interrupted:
+        steps.append("run it again to its end: these lists are of what was known when it stopped")
+    elif report.verdict is GateVerdict.MET:
         first = "launch on hosts.good.txt"
         if report.spares:
             first = f"launch on the first {len(report.chosen):,} of hosts.good.txt; spares follow"

@@ -37,7 +37,7 @@ def _stages(report: BurnInReport) -> str:
     """Each stage of the last pass, with what kept it from its end."""
     last = {run.stage: run for run in report.stages}
     told = [
-        run.stage.value if run.state is StageState.DONE else f"{run.stage} ({run.state})"
+        run.stage.value if run.state is StageState.DONE else f"{run.stage} ({describe.ended(run)})"
         for run in last.values()
     ]
     return ", ".join(told) or "none"
