@@ -75,10 +75,11 @@ def reason_of(decision: Decision) -> str:
 
 
 def _fleet(situation: Situation) -> frozenset[str]:
-    """Hosts by the names that the place has for them."""
+    """Hosts by the names that the place has for them; who is not there makes no fleet larger."""
+    known = frozenset(situation.asked.standings)
     if situation.fleet is None:
-        return frozenset(situation.asked.standings)
-    return frozenset(situation.asked.of(host).name for host in situation.fleet)
+        return known
+    return known.intersection(map(situation.asked.own_name, situation.fleet))
 
 
 def _change(

@@ -162,7 +162,7 @@ def test_others_hosts_unknown_hosts_and_held_back_ones_are_not_touched(ledger: L
 
 def test_a_host_outside_of_the_given_fleet_is_not_touched(ledger: Ledger) -> None:
     place = cluster()
-    fleet = [f"n{number:02}.example.org" for number in range(1, 11)]
+    fleet = [f"n{number:02}.example.org" for number in range(1, 11)] + ["gone", "typo"]
     made = apply(ledger, place, rules(decision("n20"), decision("n01"), fleet=fleet), who())
     assert made.hosts == 10
     assert {one.host: one.skipped for one in made.changes} == {

@@ -1,6 +1,7 @@
 """What all commands of ``ncdiag isolate`` do first: open the ledger, decide, find the place."""
 
 import getpass
+import re
 import secrets
 import shlex
 import socket
@@ -9,6 +10,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from ncdiag.cli.isolate.arguments import PlaceKind
 from ncdiag.isolate.apply import Rules, Who
@@ -19,6 +21,8 @@ from ncdiag.model.isolation import Decision
 from ncdiag.model.text import visible
 from ncdiag.store.ledger import Ledger
 from ncdiag.store.location import default_store
+
+_OUTSIDE_BRACKETS: Final = re.compile(r",(?![^\[]*\])")
 
 
 def open_ledger(path: Path | None, *, write: bool = False) -> Ledger:
@@ -111,7 +115,8 @@ def expand_all(names: Sequence[str]) -> list[str]:
     """The hosts of node sets, each once. Raises :class:`UsageError`."""
     from ncdiag.cluster.names import expand
 
-    return list(dict.fromkeys(host for name in names for host in expand(name)))
+    parts = [part for name in names for part in _OUTSIDE_BRACKETS.split(name)]
+    return list(dict.fromkeys(host for part in parts for host in expand(part)))
 
 
 def who() -> Who:

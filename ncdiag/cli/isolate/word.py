@@ -84,7 +84,7 @@ def _say(
         )
         for host in hosts
     ]
-    with open_or_make_ledger(store) as ledger, ledger.locked(wait_s=60.0):
+    with open_or_make_ledger(store) as ledger:
         ledger.add(pieces)
         ledger.note(
             AuditEntry(

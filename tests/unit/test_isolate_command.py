@@ -1,0 +1,270 @@
+"""``ncdiag isolate`` as an operator calls it, over a hosts file and a kubectl of our own."""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncdiag.cli import main
+from ncdiag.isolate.exporting import as_slurm_writes_it
+from ncdiag.isolate.policy import read_policy
+from ncdiag.isolate.policy_text import as_text
+from ncdiag.model.isolation import EvidenceKind, EvidencePiece
+from ncdiag.store.ledger import Ledger
+
+KUBECTL = Path(__file__).parents[1] / "data" / "kubectl"
+HOSTS = "gpu[001-040] slots=8\n"
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Call ``ncdiag isolate`` with a store in an empty folder: code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    Path("hosts.txt").write_text(HOSTS)
+
+    def call(command: str, *more: str, store: bool = True) -> tuple[int, str, str]:
+        where = ("--store", "list.sqlite") if store else ()
+        code = main.run(["isolate", command, *more, *where])
+        return code, *capfd.readouterr()
+
+    return call
+
+
+TO_FILE = ("--to", "hostfile", "--file", "hosts.txt")
+
+
+def test_an_operators_word_becomes_a_plan_and_the_plan_a_changed_file(run: Run) -> None:
+    assert run("add", "gpu003", "--reason", "fan", "--for", "2d")[0] == 0
+    code, out, _ = run("plan", *TO_FILE)
+    assert code == 1
+    assert "to isolate: gpu003 (of 40 hosts)" in out
+    code, out, err = run("apply", *TO_FILE)
+    assert code == 1
+    assert Path("hosts.txt").read_text() == HOSTS
+    assert "nothing was changed; ncdiag isolate apply --yes carries it out" in err
+    assert run("apply", *TO_FILE, "--yes")[0] == 0
+    assert "| gpu003 slots=8\n" in Path("hosts.txt").read_text()
+    assert run("apply", *TO_FILE, "--yes")[0] == run("plan", *TO_FILE)[0] == 0
+    assert run("remove", "gpu003")[0] == 0
+    code, out, _ = run("plan", *TO_FILE)
+    assert (code, "to release: gpu003" in out) == (0, True)
+    assert run("apply", *TO_FILE, "--yes")[0] == 0
+    assert "ncdiag" not in Path("hosts.txt").read_text()
+
+
+def test_beyond_the_budget_nothing_is_changed_and_the_code_is_1(run: Run) -> None:
+    run("add", "gpu[001-020]", "--reason", "half the fleet")
+    code, out, _ = run("apply", *TO_FILE, "--yes")
+    assert code == 1
+    assert "REFUSED: the safety budget is 2 hosts of 40 at a time" in out
+    assert "not isolated: gpu[001-020] (of 40 hosts)" in out
+    assert Path("hosts.txt").read_text() == HOSTS
+    code, out, err = run("export", "--as", "srun-exclude", "--nodes", "hosts.txt")
+    assert (code, out) == (1, "")
+    assert err.startswith("refused: the safety budget is 2 hosts of 40")
+    code, out, err = run("export")
+    assert (code, out) == (1, "")
+    assert "10 hosts" in err
+
+
+def test_inconclusive_evidence_touches_nobody(run: Run) -> None:
+    piece = EvidencePiece(
+        host="gpu001",
+        kind=EvidenceKind.BANDWIDTH,
+        class_="slow_host",
+        source="sweep",
+        run="r1",
+        seen_s=1e9,
+        text="could not be told",
+        conclusive=False,
+    )
+    with Ledger.open(Path("list.sqlite"), write=True) as ledger:
+        ledger.add([piece])
+    assert run("apply", *TO_FILE, "--yes")[0] == 0
+    assert run("export")[:2] == (0, "")
+    assert Path("hosts.txt").read_text() == HOSTS
+
+
+def test_one_host_is_shown_with_all_evidence_where_it_is_from_and_what_was_done(run: Run) -> None:
+    with Ledger.open(Path("list.sqlite"), write=True) as ledger:
+        piece = EvidencePiece(
+            host="gpu001",
+            kind=EvidenceKind.CRASH,
+            class_="gpu_fell_off_bus",
+            source="parse-log",
+            run="job 7",
+            seen_s=1.79e9,
+            text="Xid 79 \x1b[2J",
+            component="GPU 3",
+            report="reports/job7.html",
+        )
+        ledger.add([piece])
+    run("apply", *TO_FILE, "--yes")
+    code, out, _ = run("show", "gpu001")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0].startswith("gpu001: isolated, gpu_fell_off_bus: Xid 79 \\x1b[2J")
+    assert "  until: removed by hand" in lines
+    assert f"  isolated at hostfile:{Path('hosts.txt').absolute()}" in lines
+    assert "  2026-09-21 14:13  parse-log: gpu_fell_off_bus (GPU 3), sure 100 %" in lines
+    assert "    see reports/job7.html" in lines
+    assert "isolated at hostfile:" in lines[-1]
+    listed = json.loads(run("show", "gpu001", "--format", "json")[1])
+    assert listed["schema"] == "ncdiag/isolation/1"
+    assert listed["evidence"][0]["report"] == "reports/job7.html"
+    assert listed["actions"][0]["state"] == "done"
+    assert listed["hosts"][0]["action"] == "keep"
+
+
+def test_lists_and_plans_come_as_json_and_csv_and_nothing_else_is_on_stdout(run: Run) -> None:
+    run("add", "gpu003", "--reason", "=cmd()")
+    plan = json.loads(run("plan", *TO_FILE, "--format", "json")[1])
+    assert plan["schema"] == "ncdiag/isolation/1"
+    assert [(one["host"], one["step"], one["done"]) for one in plan["changes"]] == [
+        ("gpu003", "isolate", False)
+    ]
+    assert (plan["carried_out"], plan["fleet_hosts"], plan["refused"]) == (False, 40, None)
+    (row,) = csv.DictReader(io.StringIO(run("show", "--format", "csv")[1]))
+    assert (row["host"], row["action"], row["sticky"]) == ("gpu003", "isolate", "true")
+    made = json.loads(run("apply", *TO_FILE, "--yes", "--format", "json")[1])
+    assert made["carried_out"] is True
+    assert made["changes"][0]["done"] is True
+    (entry, applied) = json.loads(run("audit", "--format", "json")[1])["entries"]
+    assert (entry["what"], entry["about"]) == ("add", "gpu003: =cmd()")
+    assert applied["about"].endswith("hosts.txt: isolated gpu003")
+    (step,) = csv.DictReader(io.StringIO(run("undo", "--format", "csv")[1]))
+    assert (step["step"], step["done"]) == ("release", "false")
+    undone = json.loads(run("undo", "--yes", "--format", "json")[1])
+    assert [one["host"] for one in undone["changes"]] == ["gpu003"]
+    assert json.loads(run("undo", "--yes", "--format", "json")[1])["changes"] == []
+
+
+def test_exports_name_the_hosts_as_the_cluster_does_and_no_foreign_ones(run: Run) -> None:
+    run("add", "gpu[003,007].a.example,other1", "--reason", "fan")
+    assert run("export")[1] == "gpu003.a.example\ngpu007.a.example\nother1\n"
+    assert run("export", "--nodes", "hosts.txt")[1] == "gpu003\ngpu007\n"
+    assert run("export", "--as", "slurm", "--nodes", "hosts.txt")[1] == "gpu[003,007]\n"
+    exclude = run("export", "--as", "srun-exclude", "--nodes", "hosts.txt")[1]
+    assert exclude == "--exclude=gpu[003,007]\n"
+    listed = json.loads(run("export", "--as", "json", "--nodes", "hosts.txt")[1])
+    assert [one["host"] for one in listed["hosts"]] == ["gpu003", "gpu007"]
+    assert run("export", "--as", "srun-exclude", "--nodes", "gpu[021-030]")[:2] == (0, "")
+
+
+def test_slurm_is_given_no_name_with_two_ranges() -> None:
+    assert as_slurm_writes_it(["r1n1", "r1n2", "r2n1", "r2n2"]) == "r1n1,r1n2,r2n1,r2n2"
+    assert as_slurm_writes_it(["r1n1", "r1n2", "x3"]) == "r1n[1-2],x3"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("show",), 2, "there is no store list.sqlite"),
+        (("plan", *TO_FILE), 2, "there is no store list.sqlite"),
+        (("apply", *TO_FILE, "--yes"), 2, "there is no store list.sqlite"),
+        (("add", "-x", "--reason", "y"), 2, "no such option"),
+        (("add", "a b", "--reason", "y"), 2, "is no host name"),
+        (("add", "gpu[1-", "--reason", "y"), 2, "not a node set"),
+        (("add", "a,,b", "--reason", "y"), 2, "is no host name"),
+        (("add", "gpu[1-999999999]", "--reason", "y"), 2, "more than 100,000 hosts"),
+        (("add", "gpu1"), 2, "--reason"),
+        (("add", "gpu1", "--reason", "y", "--for", "0s"), 2, "--for"),
+        (("plan", "--to", "hostfile"), 2, "--to hostfile needs --file"),
+        (("plan", "--to", "slurm", "--file", "x"), 2, "--file is for --to hostfile"),
+        (("plan", "--to", "slurm", "--context", "x"), 2, "--context is for --to kubernetes"),
+        (("plan", "--to", "kubernetes", "--context", "-x"), 2, "this is no context"),
+        (("plan", "--to", "slrum"), 2, "Did you mean 'slurm'?"),
+        (("undo", "--file", "x"), 2, "there is no store list.sqlite"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line(
+    run: Run, words: tuple[str, ...], code: int, said: str
+) -> None:
+    found, out, err = run(*words)
+    assert (found, out) == (code, "")
+    assert err.startswith("ncdiag: ")
+    assert err.count("\n") == 1
+    assert said in err
+
+
+def test_undo_needs_to_know_where_only_if_it_is_told_half_of_it(run: Run) -> None:
+    run("add", "gpu001", "--reason", "fan")
+    code, _, err = run("undo", "--file", "hosts.txt")
+    assert (code, "--file needs --to" in err) == (2, True)
+    code, out, err = run("undo", "--yes")
+    assert (code, out, err) == (0, "", "ncdiag has nobody isolated\n")
+    code, _, err = run("undo", "gpu001", *TO_FILE)
+    assert code == 2
+    assert "gpu001: ncdiag has not isolated it at hostfile:" in err
+
+
+def test_a_file_that_is_gone_is_one_line_and_comes_back(run: Run) -> None:
+    run("add", "gpu001", "--reason", "fan")
+    run("apply", *TO_FILE, "--yes")
+    Path("hosts.txt").rename("away.txt")
+    code, out, err = run("undo", "--yes")
+    assert (code, out) == (2, "")
+    assert "cannot be read: No such file" in err
+    Path("away.txt").rename("hosts.txt")
+    assert run("undo", "--yes")[0] == 0
+
+
+def test_another_ncdiag_that_holds_the_list_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ncdiag.isolate.apply.WAIT_S", 0.0)
+    run("add", "gpu001", "--reason", "fan")
+    with Ledger.open(Path("list.sqlite"), write=True) as ledger, ledger.locked():
+        code, out, err = run("apply", *TO_FILE, "--yes")
+        assert run("add", "gpu002", "--reason", "fan")[0] == 0
+        assert run("plan", *TO_FILE)[0] == 1
+    assert (code, out) == (3, "")
+    assert f"another ncdiag (pid {os.getpid()} on " in err
+    assert Path("hosts.txt").read_text() == HOSTS
+
+
+def node(name: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "resourceVersion": "1"}, "spec": spec, "status": {}}
+
+
+def test_kubernetes_from_the_word_to_the_undo(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = Path("nodes.json").absolute()
+    items = [node(f"n{number}") for number in range(1, 21)] + [node("n30", unschedulable=True)]
+    file.write_text(json.dumps({"items": items}))
+    monkeypatch.setenv("KUBECTL_NODES", str(file))
+    monkeypatch.setenv("PATH", f"{KUBECTL}:{os.environ['PATH']}")
+    Path("wide.toml").write_text("[budget]\nper_cent = 20\n")
+    run("add", "n1,n30", "--reason", "fan")
+    code, out, _ = run("apply", "--to", "kubernetes", "--yes", "--policy", "wide.toml")
+    assert code == 0
+    assert "left alone n30: it was cordoned by somebody else" in out
+    nodes = {one["metadata"]["name"]: one for one in json.loads(file.read_text())["items"]}
+    assert nodes["n1"]["spec"]["unschedulable"] is True
+    assert nodes["n1"]["metadata"]["annotations"]["ncdiag.io/reason"].startswith("ncdiag: ")
+    code, out, _ = run("undo", "--yes")
+    assert (code, "kubernetes: released: n1" in out) == (0, True)
+    nodes = {one["metadata"]["name"]: one["spec"] for one in json.loads(file.read_text())["items"]}
+    assert nodes == {one["metadata"]["name"]: one["spec"] for one in items}
+
+
+def test_the_policy_in_force_is_a_policy_file_that_says_the_same(run: Run) -> None:
+    Path("own.toml").write_text(
+        "[budget]\nhosts = 3\n[class.gpu_fell_off_bus]\nconfirmations = 2\nof = 3\n"
+        '[kind.crash]\nwithin = "90s"\n'
+    )
+    for own in (None, Path("own.toml")):
+        policy = read_policy(own)
+        printed = run("policy", *(("--policy", str(own)) if own else ()), store=False)
+        assert printed == (0, as_text(policy), "")
+        Path("again.toml").write_text(printed[1])
+        assert read_policy(Path("again.toml")) == policy
+    found = json.loads(run("policy", "--format", "json", "--policy", "own.toml", store=False)[1])
+    assert found["budget"]["hosts"] == 3
+    assert found["kinds"]["crash"]["within_s"] == 90
