@@ -148,7 +148,7 @@ def test_a_healthy_fleet_goes_through_every_stage(lab: BringUp, tmp_path: Path) 
     cluster = lab(FOUR)
     directory = tmp_path / "report"
 
-    done = burn_in(cluster, directory, "--level", "quick", "--budget", "60s")
+    done = burn_in(cluster, directory, "--level", "quick", "--budget", "2m")
 
     report = report_in(directory)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -165,7 +165,7 @@ def test_a_healthy_fleet_goes_through_every_stage(lab: BringUp, tmp_path: Path) 
     assert no_process_is_left(cluster, 4)
 
 
-def test_an_interrupt_ends_in_what_is_known_and_leaves_nothing_behind(
+def test_a_host_that_dies_and_an_interrupt_end_in_what_is_known(
     lab: BringUp, tmp_path: Path
 ) -> None:
     cluster = lab(FOUR)
@@ -176,6 +176,8 @@ def test_an_interrupt_ends_in_what_is_known_and_leaves_nothing_behind(
     try:
         for line in running.stderr:
             if line.startswith("local"):
+                cluster.kill("h3")
+            elif line.startswith("collective"):
                 break
         os.kill(running.pid, signal.SIGINT)
         running.communicate(timeout=30)
@@ -186,6 +188,10 @@ def test_an_interrupt_ends_in_what_is_known_and_leaves_nothing_behind(
     assert running.returncode == 130
     report = report_in(directory)
     assert report["interrupted"]
-    assert report["verdict"] == "undecided"
     assert report["isolate"] == []
+    assert {host["outcome"] for host in report["hosts"]} <= {"good", "undecided"}
+    [lost] = [host for host in report["hosts"] if host["name"] == "h3"]
+    assert lost["outcome"] == "undecided"
+    assert "lost" in " ".join(lost["reasons"])
+    assert report["stages"][-1]["reason"] == "it was interrupted"
     assert no_process_is_left(cluster, 4)

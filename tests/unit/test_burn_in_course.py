@@ -68,7 +68,7 @@ def test_what_does_not_fit_is_cut_with_the_reason() -> None:
     found = run(FakeBed(), {Stage.PAIRS: stage(took_s=164.0)}, budget_s=180.0)
     cut = [one for one in found.stages if one.state is StageState.CUT]
     assert [one.stage for one in cut] == [Stage.LOAD]
-    assert "it needs 5 s at least" in str(cut[0].reason)
+    assert "it needs 5.0 s at least" in str(cut[0].reason)
     assert cut[0].hosts == 0
 
 

@@ -29,7 +29,7 @@ def run_local(bed: FakeBed, seconds: float = 60.0) -> StageOutcome:
     return local(bed, bed.clock.deadline(seconds), 1)
 
 
-def run_collective(bed: FakeBed, seconds: float = 60.0) -> StageOutcome:
+def run_collective(bed: FakeBed, seconds: float = 200.0) -> StageOutcome:
     return collective(bed, bed.clock.deadline(seconds), 1)
 
 

@@ -42,6 +42,8 @@ _WARMUP: Final = 3
 # A size is timed for about so long, at least so often: a slow network would take hours else.
 _SIZE_S: Final = 3.0
 _LEAST_ITERATIONS: Final = 5
+# A size may take so many times what the one before it makes likely.
+_SPARE: Final = 2.0
 
 _Asked = TypeVar("_Asked")
 
@@ -129,7 +131,8 @@ class TorchBench:
     def run(self, hosts: Sequence[str], *, within_s: float | None = None) -> BenchRun:
         """All sizes once; what was measured before something failed is kept.
 
-        ``within_s`` bounds it all, setting up the group as well.
+        ``within_s`` bounds it all, setting up the group as well: sizes too large for that are left
+        out.
         """
         ranks = self.ranks(hosts)
         end_s = None if within_s is None else time.monotonic() + within_s
@@ -222,14 +225,15 @@ class TorchBench:
     def _measure_all(
         self, ranks: Sequence[tuple[str, int]], benchmark: Benchmark, end_s: float | None
     ) -> str | None:
-        began_s = time.monotonic()
-        end_s = end_s or began_s + self._plan.timeout_s
-        limit_s = end_s - began_s
+        last_s = end_s or time.monotonic() + self._plan.timeout_s
         iterations, factor = self._plan.iterations, bus_factor(self._plan.collective, len(ranks))
+        took_s = 0.0
         for size in self.sizes.each():
-            left_s = end_s - time.monotonic()
+            left_s = last_s - time.monotonic()
+            if end_s and benchmark.rows and _SPARE * took_s * (iterations + _WARMUP + 1) > left_s:
+                return None  # one that is begun and cut off would look like one that hangs
             if left_s <= 0:
-                return f"it did not end within {limit_s:.3g} s (--timeout)"
+                return f"it did not end within {self._plan.timeout_s:g} s (--timeout)"
             request = Measure(self._plan.collective.value, size, iterations, _WARMUP)
             answers, error = self._ask([(one, request) for one in ranks], Answer, left_s)
             if error:

@@ -15,17 +15,14 @@ from ncdiag.measure.bench.torch_engine import TorchBench
 from ncdiag.measure.burn_in.loopback import LoopbackAnswer, LoopbackTask
 from ncdiag.measure.burn_in.loopback import measure as measure_loopback
 from ncdiag.measure.burn_in.messages import LocalFigures, LocalTest, StepTimes, TrainSteps
-from ncdiag.measure.burn_in.plan import BurnInPlan
+from ncdiag.measure.burn_in.plan import BurnInPlan, allot, measuring_s
 from ncdiag.measure.engines.torch.engine import TorchEngine
 from ncdiag.measure.engines.torch.processes import shared_process
 from ncdiag.measure.sweep import Progress, Watcher
 from ncdiag.model.bench import BenchRun
+from ncdiag.model.burn_in import Stage
 from ncdiag.model.host import HostFacts
 from ncdiag.model.text import visible
-
-# From the start of a host: its worker, and its measuring process, which imports torch.
-_UP_S = 30.0
-_READY_S = 60.0
 
 # What is reduced: latency, a usual bucket of gradients, and enough to fill every link.
 _ON_CPUS = Sizes(64 << 10, 4 << 20, 8)
@@ -80,13 +77,15 @@ class Testbed:
     def __post_init__(self) -> None:
         """Put the fleet together; nothing is started yet."""
         plan = self.plan
+        reach_s = allot(plan.level, Stage.REACH, list(Stage)[1:], measuring_s(plan.budget_s))
+        ready_s = reach_s or plan.budget_s
         self.fleet = Fleet(
             plan.hosts,
             self.launcher,
             companions=(shared_process(plan.variables),),
             options=FleetOptions(
                 driver_address=self.driver_address,
-                ready_s=min(_UP_S, plan.budget_s),
+                ready_s=min(max(ready_s, FleetOptions().ready_s), plan.budget_s),
             ),
         )
         self.engine = TorchEngine(
@@ -94,7 +93,7 @@ class Testbed:
             self.fleet,
             plan.timing,
             variables=plan.variables,
-            ready_s=min(_READY_S, plan.budget_s),
+            ready_s=ready_s,
         )
         bench = BenchPlan(
             collective=Collective.ALL_REDUCE, iterations=_ITERATIONS, variables=plan.variables

@@ -12,9 +12,11 @@ from ncdiag.model.text import visible
 from ncdiag.model.units import format_bytes, format_count
 
 # The part of the stage that one run may take: a hang must leave time to find out who hangs.
-_FIRST_SHARE = 0.5
+_FIRST_SHARE = 0.6
 _TRIAL_SHARE = 0.25
 _LEAST_S = 2.0
+# After a failure processes are new, and import torch first; GPUs are to be woken as well.
+_TRIAL_S = {True: 30.0, False: 10.0}
 _NEXT = "run ncdiag sweep over it and healthy hosts, and look into its kernel log"
 
 
@@ -50,13 +52,13 @@ def failure(run: BenchRun) -> str | None:
 def _look_for_culprits(
     bed: Testbed, deadline: Deadline, outcome: StageOutcome, hosts: Sequence[str], pass_number: int
 ) -> None:
-    limit_s = max(_LEAST_S, _TRIAL_SHARE * deadline.left_s)
+    limit_s = max(_TRIAL_S[bed.on_gpus], _TRIAL_SHARE * deadline.left_s)
 
     def works(part: Sequence[str]) -> bool | None:
         bed.tell("collective, with parts of the hosts", 0, 1, deadline.left_s)
-        if deadline.left_s < _LEAST_S or len(part) < 2:
+        if deadline.left_s < limit_s or len(part) < 2:
             return None
-        return failure(bed.all_reduce(part, min(limit_s, deadline.left_s))) is None
+        return failure(bed.all_reduce(part, limit_s)) is None
 
     repeated = works(hosts)
     if repeated:
