@@ -1,17 +1,19 @@
 """What the kernel log tells of broken hardware."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from host_trees import DMESG, XID_79, HostTree
 
-from ncdiag.health.sources import kernel_log
+from ncdiag.health.sources import kernel_lines, kernel_log
 from ncdiag.health.sources.found import Found
 from ncdiag.health.sources.kernel_ring import KernelRing, line_of
 from ncdiag.health.sources.place import HostRoot
 from ncdiag.health.topology.programs import Answer, Outcome
 from ncdiag.model.health import KernelEvent, SourceState
+from ncdiag.read.signatures.kernel import ROWS
 
 
 def events(tmp_path: Path, text: str) -> tuple[KernelEvent, ...]:
@@ -108,6 +110,19 @@ def test_a_flood_is_counted_and_keeps_its_first_and_last_time(tmp_path: Path) ->
     assert (told[0].since_boot_s, told[0].last_since_boot_s) == (100.0, 3097.0)
 
 
+def test_few_lines_and_floods_are_read_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "\n".join(
+        f"[{number:5d}.000001] {row.sample}" for number, row in enumerate(ROWS, start=100)
+    )
+    few = events(tmp_path, lines)
+    monkeypatch.setattr(kernel_lines, "_MOST_LINES", 0)
+    flood = events(tmp_path, lines)
+    assert len(few) > 20
+    assert [replace(one, text="") for one in few] == [replace(one, text="") for one in flood]
+
+
 def test_more_devices_than_any_host_has_end_in_a_count(tmp_path: Path) -> None:
     lines = "\n".join(
         f"[  100.000000] NVRM: Xid (PCI:{number:04x}:18:00): 79, pid=1, GPU has fallen off the bus."
@@ -166,10 +181,10 @@ def test_the_ring_is_read_into_buffers_of_any_size(tmp_path: Path) -> None:
     # A file stands in: a read of the ring gives a record, here the first is all there is.
     path = tmp_path / "kmsg"
     path.write_bytes(b"4,1,1000001,-;" + b"x" * 50 + b"\n")
-    with KernelRing(str(path)) as ring:
-        parts, buffer = [], memoryview(bytearray(16))
-        while count := ring.readinto(buffer):
-            parts.append(bytes(buffer[:count]))
+    ring = KernelRing(str(path))
+    parts, buffer = [], memoryview(bytearray(16))
+    while count := ring.readinto(buffer):
+        parts.append(bytes(buffer[:count]))
     assert b"".join(parts) == b"[    1.000001] " + b"x" * 50 + b"\n"
 
 

@@ -6,10 +6,12 @@ The lines are looked through by the readers of post-mortems, so both give a faul
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from ncdiag.health.sources.found import Found, absent, denied, failed, read, unanswered
+from ncdiag.health.sources.kernel_lines import read_kernel_lines
 from ncdiag.health.sources.kernel_ring import KERNEL_RING, KernelRing
 from ncdiag.health.sources.place import RECORDED, HostRoot, played
 from ncdiag.health.topology.programs import Answer, Outcome
@@ -17,11 +19,7 @@ from ncdiag.model.finding import FindingClass
 from ncdiag.model.health import KernelEvent, SourceState
 from ncdiag.model.log import Event
 from ncdiag.model.place import Clock, Place
-from ncdiag.read.blocks import Stream, blocks
-from ncdiag.read.depth import Depth
-from ncdiag.read.log_reader import LogReader
-from ncdiag.read.selection import Selection
-from ncdiag.read.signatures.kernel import ROWS
+from ncdiag.read.blocks import Stream
 
 _RECORD: Final = "dmesg.txt"
 # A recorded log may be of any size. A gigabyte takes less, but for one that is all errors.
@@ -30,12 +28,6 @@ _PROGRAM_S: Final = 1.5
 _TEXT_CHARS: Final = 500
 # More different ones tell an operator nothing.
 _MOST_EVENTS: Final = 512
-# Nothing but lines of errors matters here.
-_SHALLOW: Final = Depth(
-    edge_bytes=0, first_calls_bytes=0, last_calls_bytes=0, facts_lines=0, later_facts_lines=0
-)
-# Forms of the kernel's messages; those of a GPU that has gone, of which several lines tell.
-_FORMS: Final = frozenset(row.name for row in ROWS) | {"bus_lines"}
 _NAMED_BY: Final = ("pci", "switch", "device", "interface", "unit")
 _PCI: Final = re.compile(r"([0-9A-Fa-f]{4,8}):([0-9A-Fa-f]{2}:[0-9A-Fa-f]{2})(\.[0-7])?")
 
@@ -58,15 +50,14 @@ def _recorded(root: HostRoot) -> Found:
         instead = played(os.pread(number, 512, 0), _RECORD)
         if instead and (nothing := unanswered(instead)):
             return nothing
-        return _found(_File(number, time.monotonic() + _READING_S), os.fstat(number).st_size)
+        return _of_file(number)
     finally:
         os.close(number)
 
 
 def _live(root: HostRoot) -> Found:
     try:
-        with KernelRing() as ring:
-            return _found(ring, None)
+        return _found(KernelRing, None)
     except OSError as error:
         is_missing = isinstance(error, FileNotFoundError)
         complaint = Answer(
@@ -80,7 +71,7 @@ def _live(root: HostRoot) -> Found:
         answer = root.ask(argv, timeout_s=_PROGRAM_S, recorded=_RECORD)
         # A journal that we may not see is printed as an empty one.
         if answer.outcome is Outcome.CAPTURED and answer.output.strip():
-            return _found(_Bytes(answer.output), len(answer.output))
+            return _found(partial(_Bytes, answer.output), len(answer.output))
         complaints.append(answer)
     return _why(complaints)
 
@@ -94,17 +85,25 @@ def _why(complaints: Iterable[Answer]) -> Found:
     return failed(reasons[-1]) if reasons else absent("the host has no kernel log")
 
 
-def _found(stream: "Stream | _File", size: int | None) -> Found:
-    reader = LogReader("kernel log", brief=True)
-    selection = Selection(reader, every_line=False, size=size, depth=_SHALLOW)
-    for block in blocks(stream):
-        selection.read(block)
-    events = kernel_events(reader.finish().events)
-    if isinstance(stream, _File) and stream.cut:
-        mib = selection.bytes >> 20
-        reason = f"{_RECORD} is large: {mib} of {(size or 0) >> 20} MiB were read in time"
-        return Found(SourceState.TIMED_OUT, reason, {"kernel_events": events})
-    return read(kernel_events=events)
+def _found(open_stream: Callable[[], Stream], size: int | None) -> Found:
+    return read(kernel_events=kernel_events(read_kernel_lines(open_stream, size).events))
+
+
+def _of_file(number: int) -> Found:
+    size, until_s = os.fstat(number).st_size, time.monotonic() + _READING_S
+    opened: list[_File] = []
+
+    def from_its_beginning() -> _File:
+        os.lseek(number, 0, os.SEEK_SET)
+        opened.append(_File(number, until_s))
+        return opened[-1]
+
+    told = read_kernel_lines(from_its_beginning, size)
+    events = kernel_events(told.events)
+    if not opened[-1].cut:
+        return read(kernel_events=events)
+    reason = f"{_RECORD} is large: {told.bytes >> 20} of {size >> 20} MiB were read in time"
+    return Found(SourceState.TIMED_OUT, reason, {"kernel_events": events})
 
 
 def kernel_events(events: Iterable[Event]) -> tuple[KernelEvent, ...]:
@@ -113,9 +112,7 @@ def kernel_events(events: Iterable[Event]) -> tuple[KernelEvent, ...]:
     for event in events:
         # Links that come up are no fault.
         link_is_fine = event.details.get("state", "down") != "down"
-        if event.form not in _FORMS or (
-            event.class_name == FindingClass.NIC_LINK_DOWN and link_is_fine
-        ):
+        if event.class_name == FindingClass.NIC_LINK_DOWN and link_is_fine:
             continue
         one = _kernel_event(event)
         key = one.class_, one.code, one.device

@@ -2,7 +2,7 @@
 
 import os
 from contextlib import suppress
-from typing import Final, Self
+from typing import Final
 
 KERNEL_RING: Final = "/dev/kmsg"
 # One record is read at a time, and none is longer (linux/printk.h: CONSOLE_EXT_LOG_MAX).
@@ -17,15 +17,14 @@ class KernelRing:
     """
 
     def __init__(self, path: str = KERNEL_RING) -> None:
+        self._number = -1
         self._number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         self._left = bytearray()
         self._ended = False
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._number)
+    def __del__(self) -> None:
+        with suppress(OSError):
+            os.close(self._number)
 
     def readinto(self, buffer: memoryview, /) -> int:
         """Fill ``buffer`` with lines; 0 at the end."""
