@@ -7,7 +7,7 @@ and then plans with what the first one left.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
@@ -60,12 +60,13 @@ class Rules:
 
 def plan(ledger: Ledger, place: Place, rules: Rules) -> IsolationPlan:
     """What :func:`apply` would do now; writes nothing."""
-    asked = place.ask()
-    done = [*_settled(ledger, place.key, asked)]
+    return _plan(ledger, place.key, place.ask(), rules)
+
+
+def _plan(ledger: Ledger, key: str, asked: Asked, rules: Rules) -> IsolationPlan:
+    done = [*_settled(ledger, key, asked)]
     done += _lost(done, asked)
-    situation = Situation(
-        place=place.key, asked=asked, done=done, fleet=rules.fleet, leaves=rules.leaves
-    )
+    situation = Situation(place=key, asked=asked, done=done, fleet=rules.fleet, leaves=rules.leaves)
     return make_plan(rules.decide(_isolated(done)), situation, rules.budget)
 
 
@@ -79,9 +80,9 @@ def apply(ledger: Ledger, place: Place, rules: Rules, who: Who) -> IsolationPlan
         reconcile(ledger, place.key, asked)
         for action in _lost(ledger.actions(place.key), asked):
             ledger.record_action(action)
-        made = plan(ledger, place, rules)
+        made = _plan(ledger, place.key, asked, rules)
         if made.refused is None:
-            made = replace(made, changes=_carry_out(ledger, place, made.changes, who))
+            made = replace(made, changes=_carry_out(ledger, place, asked, made.changes, who))
             about = _about(made.changes)
         else:
             about = f"refused: {made.refused}"
@@ -91,15 +92,20 @@ def apply(ledger: Ledger, place: Place, rules: Rules, who: Who) -> IsolationPlan
 
 def plan_undo(ledger: Ledger, place: Place, hosts: Sequence[str] | None) -> tuple[Change, ...]:
     """What :func:`undo` would do now; writes nothing."""
-    asked = place.ask()
-    isolated = _isolated([*_settled(ledger, place.key, asked)])
+    return _plan_undo(ledger, place.key, place.ask(), hosts)
+
+
+def _plan_undo(
+    ledger: Ledger, key: str, asked: Asked, hosts: Sequence[str] | None
+) -> tuple[Change, ...]:
+    isolated = _isolated([*_settled(ledger, key, asked)])
     changes = []
-    for host, action in _chosen(isolated, hosts, place.key).items():
+    for host, action in _chosen(isolated, hosts, key).items():
         standing, reason = asked.of(host), given_reason(action.reason)
         changes.append(
             Change(
                 host=host,
-                place=place.key,
+                place=key,
                 isolate=False,
                 reason=reason,
                 before=standing.state,
@@ -115,8 +121,10 @@ def undo(ledger: Ledger, place: Place, hosts: Sequence[str] | None, who: Who) ->
     What somebody has changed since is left as it is, and is no longer ncdiag's.
     """
     with ledger.locked(wait_s=WAIT_S):
-        reconcile(ledger, place.key, place.ask())
-        changes = _carry_out(ledger, place, plan_undo(ledger, place, hosts), who)
+        asked = place.ask()
+        reconcile(ledger, place.key, asked)
+        planned = _plan_undo(ledger, place.key, asked, hosts)
+        changes = _carry_out(ledger, place, asked, planned, who)
         for change in changes:
             if change.skipped is not None:
                 number = ledger.record_action(_record(change, who))
@@ -199,9 +207,8 @@ def _chosen(
 
 
 def _carry_out(
-    ledger: Ledger, place: Place, changes: Sequence[Change], who: Who
+    ledger: Ledger, place: Place, asked: Asked, changes: Sequence[Change], who: Who
 ) -> tuple[Change, ...]:
-    names: Callable[[str], str] = place.ask().own_name if changes else str
     found: list[Change] = []
     silent = False
     for change in changes:
@@ -210,7 +217,7 @@ def _carry_out(
         elif silent:
             found.append(replace(change, error=_NOT_TRIED))
         else:
-            made, silent = _step(ledger, place, change, names(change.host), who)
+            made, silent = _step(ledger, place, change, asked.own_name(change.host), who)
             found.append(made)
     return tuple(found)
 

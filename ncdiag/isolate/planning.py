@@ -101,7 +101,9 @@ def _change(
         reason = given_reason(last.reason)
         why = why_left_alone(standing, reason)
         return replace(change, reason=reason, skipped=why)
-    if not change.isolate or decision.held_back or standing.state is PlaceState.OURS:
+    if not change.isolate or decision.held_back:
+        return None
+    if standing.state is PlaceState.OURS and last is not None and last.isolate:
         return None
     return replace(change, skipped=_why_not_isolated(decision, standing, last, fleet))
 
@@ -109,6 +111,8 @@ def _change(
 def _why_not_isolated(
     decision: Decision, standing: Standing, last: ActionRecord | None, fleet: Collection[str]
 ) -> str | None:
+    if standing.state is PlaceState.OURS:
+        return "it is isolated already, by an ncdiag with another store"
     if standing.state is not PlaceState.AVAILABLE:
         return standing.why or standing.state.value
     if standing.name not in fleet:

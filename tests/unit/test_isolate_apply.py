@@ -160,6 +160,13 @@ def test_others_hosts_unknown_hosts_and_held_back_ones_are_not_touched(ledger: L
     assert place.changed == ["n07"]
 
 
+def test_what_another_store_isolated_is_told_and_not_touched(ledger: Ledger) -> None:
+    place = cluster(n01=standing("n01", PlaceState.OURS, REASON))
+    made = apply(ledger, place, rules(decision("n01")), who())
+    assert made.changes[0].skipped == "it is isolated already, by an ncdiag with another store"
+    assert (place.changed, ledger.isolated()) == ([], {})
+
+
 def test_a_host_outside_of_the_given_fleet_is_not_touched(ledger: Ledger) -> None:
     place = cluster()
     fleet = [f"n{number:02}.example.org" for number in range(1, 11)] + ["gone", "typo"]

@@ -102,6 +102,8 @@ def test_what_somebody_changed_since_is_left_alone(tmp_path: Path) -> None:
         HostfilePlace(file).release("gpu10", REASON)
     with pytest.raises(LeftAloneError, match="its line is gone"):
         HostfilePlace(file).release("gpu11", REASON)
+    with pytest.raises(LeftAloneError, match="its line is gone"):
+        HostfilePlace(file).isolate("gpu11", REASON, "plan")
     assert file.read_text() == text
 
 

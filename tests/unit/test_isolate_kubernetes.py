@@ -94,6 +94,18 @@ def test_a_node_cordoned_by_others_is_left_alone(nodes: Nodes) -> None:
     assert nodes() == before
 
 
+def test_a_node_that_is_not_ready_is_out_already(nodes: Nodes) -> None:
+    tired = node("n4", taints=None)
+    tired["status"]["conditions"] = [
+        {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+    ]
+    found = asked(json.dumps({"items": [*nodes().values(), tired]}).encode()).of("n4")
+    assert (found.state, found.why) == (
+        PlaceState.THEIRS,
+        "it is not ready: NodeStatusUnknown",
+    )
+
+
 def test_another_reason_means_that_somebody_changed_it(nodes: Nodes) -> None:
     place = KubernetesPlace()
     place.isolate("n2", REASON, "plan-1")

@@ -55,7 +55,10 @@ class HostfilePlace:
     def isolate(self, name: str, reason: str, run: str) -> None:  # noqa: ARG002 - is not kept there
         """Make a comment of the host's line."""
         text, read = self._read()
-        if asked(text, self._shown).of(name).state is PlaceState.AVAILABLE:
+        now = asked(text, self._shown).of(name).state
+        if now is PlaceState.MISSING:
+            raise LeftAloneError("its line is gone")
+        if now is PlaceState.AVAILABLE:
             self._write(without(text, name, reason, self._shown), read)
 
     def release(self, name: str, reason: str) -> None:

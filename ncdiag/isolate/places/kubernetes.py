@@ -132,7 +132,7 @@ def asked(answer: bytes) -> Asked:
     more = (
         (address.address, node.metadata.name)
         for node in nodes
-        for address in node.status.addresses
+        for address in node.status.addresses or ()
         if address.type in _ALIASES
     )
     return with_aliases({node.metadata.name: _standing(node) for node in nodes}, more)
@@ -141,7 +141,7 @@ def asked(answer: bytes) -> Asked:
 def _standing(node: "_Node") -> Standing:
     name, annotations = node.metadata.name, node.metadata.annotations or {}
     reason = annotations.get(REASON)
-    tainted = any(taint.get("key") == TAINT for taint in node.spec.taints)
+    tainted = any(taint.get("key") == TAINT for taint in node.spec.taints or ())
     if tainted and (reason or "").startswith(MARK):
         return Standing(state=PlaceState.OURS, name=name, reason=reason)
     if node.spec.unschedulable:
@@ -149,6 +149,10 @@ def _standing(node: "_Node") -> Standing:
     if tainted:
         why = f"it has the taint {TAINT} without ncdiag's annotation"
         return Standing(state=PlaceState.THEIRS, name=name, why=why)
+    for condition in node.status.conditions or ():
+        if condition.type == "Ready" and condition.status != "True":
+            why = f"it is not ready: {visible(condition.reason or condition.status)}"
+            return Standing(state=PlaceState.THEIRS, name=name, why=why)
     return Standing(state=PlaceState.AVAILABLE, name=name)
 
 
@@ -160,7 +164,7 @@ def _patch(
     cordoned: bool,
 ) -> "_Patch":
     """A merge patch of the node as it was read; in one, ``None`` takes a field away."""
-    taints = [*(taint for taint in node.spec.taints if taint.get("key") != TAINT), *more]
+    taints = [*(taint for taint in node.spec.taints or () if taint.get("key") != TAINT), *more]
     version = node.metadata.resource_version
     return {
         "metadata": {"resourceVersion": version, "annotations": annotations},
@@ -190,7 +194,7 @@ class _Metadata(_Read, frozen=True):
 
 class _Spec(_Read, frozen=True):
     unschedulable: bool | None = None
-    taints: tuple[dict[str, Any], ...] = ()
+    taints: tuple[dict[str, Any], ...] | None = None
 
 
 class _Address(_Read, frozen=True):
@@ -198,8 +202,15 @@ class _Address(_Read, frozen=True):
     address: str
 
 
+class _Condition(_Read, frozen=True):
+    type: str
+    status: str
+    reason: str | None = None
+
+
 class _Status(_Read, frozen=True):
-    addresses: tuple[_Address, ...] = ()
+    addresses: tuple[_Address, ...] | None = None
+    conditions: tuple[_Condition, ...] | None = None
 
 
 class _Node(_Read, frozen=True):
