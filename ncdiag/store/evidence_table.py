@@ -21,9 +21,10 @@ LAST_S: Final = 4_102_444_800.0
 class EvidenceTable:
     """One row a piece; names are numbers: places in ``hosts``, ``classes``, ``runs`` and ``sets``.
 
-    These are sorted, so that a larger number is a later name whatever came first. A time that is
-    not known is NaN. ``component`` tells components apart, in their order. ``kind`` is a place in :data:`KINDS`. ``partners`` and ``covers`` are places
-    in ``sets``. ``pieces_of`` makes the records of some rows, which no judging needs.
+    These are sorted, so that a larger number is a later name whatever came first. ``component``
+    tells components apart, in the order of their names. ``kind`` is a place in :data:`KINDS`,
+    ``partners`` and ``covers`` are places in ``sets``. A time that is not known is NaN.
+    ``pieces_of`` makes the records of some rows, which no judging needs.
     """
 
     hosts: tuple[str, ...]
