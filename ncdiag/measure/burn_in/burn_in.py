@@ -130,6 +130,7 @@ class BurnIn:
             nobody = StageOutcome(hosts=0, state=StageState.SKIPPED, reason=_NOBODY)
             self._note(stage, nobody, 0.0, budget_s)
             return
+        bed.count_ranks()
         began_s = self.clock()
         try:
             outcome = function(bed, Deadline(began_s + budget_s, self.clock), self._passes)

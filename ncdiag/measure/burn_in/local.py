@@ -64,11 +64,11 @@ def _multiply(
     left, right = (numbers(rows, device, seed) for seed in (1, 2))
     product = torch.mm(left, right)
     first = product.clone()
-    # Both ways to multiply with a vector agree, or the first product is wrong already.
-    ones = torch.ones(rows, 1, dtype=torch.float64, device=device)
-    wanted = left.double() @ (right.double() @ ones)
     wrong = 0
     if device.type == "cpu":  # bfloat16 rounds each element of a product
+        # Both ways to multiply with a vector agree, or the first product is wrong already.
+        ones = torch.ones(rows, 1, dtype=torch.float64)
+        wanted = left.double() @ (right.double() @ ones)
         wrong += int((product.double() @ ones != wanted).sum().item())
     took_s = _usual_s(lambda: torch.mm(left, right, out=product), device, seconds)
     wrong += int((product != first).sum().item())

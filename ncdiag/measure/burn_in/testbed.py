@@ -120,6 +120,15 @@ class Testbed:
         up = set(self.fleet.up) - self.rejected - self.doubtful
         return [name for name in self.facts if name in up]
 
+    def count_ranks(self) -> None:
+        """Use as many GPUs of each host as all hosts have that are still in.
+
+        One that lost a GPU would have the others measured with as few, and is rejected meanwhile.
+        """
+        gpus = [self.engine.collected[name].ready.gpus for name in self.fit]
+        if self.on_gpus and gpus:
+            self.bench.ranks_per_host = min(gpus)
+
     @property
     def on_gpus(self) -> bool:
         """Whether GPUs are measured, and not CPUs."""

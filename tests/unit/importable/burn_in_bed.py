@@ -92,6 +92,9 @@ class FakeBed:
     def fit(self) -> list[str]:
         return [name for name in self.fleet.up if name not in self.rejected | self.doubtful]
 
+    def count_ranks(self) -> None:
+        return
+
     def tell(self, stage: str, _done: int, _total: int, _left_s: float) -> None:
         self.told.append(stage)
 
