@@ -16,7 +16,7 @@ from ncdiag.model.nodes import fold
 from ncdiag.model.units import format_count, format_duration, format_share
 
 _INTERRUPTED: Final = " (interrupted: as known so far)"
-_CULPRITS_SHOWN: Final = 3
+_STEPS_SHOWN: Final = 3
 
 
 def verdict(report: BurnInReport) -> str:
@@ -130,7 +130,7 @@ def _repairs(report: BurnInReport) -> list[str]:
                 steps[one.next.replace(one.host, "HOST")][one.host] = None
     shown = sorted(steps.items(), key=lambda item: -len(item[1]))
     lines = []
-    for step, hosts in shown[:_CULPRITS_SHOWN]:
+    for step, hosts in shown[:_STEPS_SHOWN]:
         alone = next(iter(hosts)) if len(hosts) == 1 else "HOST"
         lines.append(f"{fold(hosts)}: {step.replace('HOST', alone)}")
     if len(shown) > len(lines):
