@@ -32,7 +32,7 @@ def document_checks() -> str:
     """The whole page."""
     limits = Limits()
     rows = "\n".join(
-        f"| `{row.name}` | {row.value:,} | {row.unit} | {row.source} |"
+        f"| `{row.name}` | {row.value:,.12g} | {row.unit} | {row.source} |"
         for row in limit_rows(limits)
     )
     table = "\n".join(

@@ -178,7 +178,7 @@ def _finding(check: Check, trip: Trip) -> HealthFinding:
     return HealthFinding(
         check=check.id,
         severity=trip.severity or check.severity,
-        text=trip.text,
+        text=visible(trip.text),
         next=trip.next or check.fix,
         device=None if trip.device is None else visible(trip.device),
         class_=None if class_ is None else str(class_),

@@ -48,7 +48,9 @@ class Limits:
         10, "uncorrectable errors ever", _OURS + "more than single rows that were swapped out"
     )
     corrected_ecc_per_h: float = _limit(
-        1000.0, "errors an hour", _OURS + "the driver calls a rate high (Xid 92) in this order"
+        1000.0,
+        "errors an hour",
+        _OURS + "far more than a healthy GPU corrects, which is none on most days",
     )
     retired_pages: int = _limit(
         60, "pages", "NVIDIA Dynamic Page Retirement: a board with so many is to be replaced"

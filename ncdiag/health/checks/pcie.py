@@ -14,6 +14,7 @@ from ncdiag.health.checks.check import (
     for_each_gpu,
     gpu_before,
     pci_key,
+    quoted,
     risen,
 )
 from ncdiag.model.finding import FindingClass
@@ -143,7 +144,7 @@ def _acs(case: Case) -> Iterator[Outcome]:
         return
     wrong = [device for device in told if device.acs_redirects]
     if wrong:
-        names = ", ".join(device.address for device in wrong[:4])
+        names = ", ".join(quoted(device.address) for device in wrong[:4])
         more = " ..." if len(wrong) > 4 else ""
         send = "sends" if len(wrong) == 1 else "send"
         yield Trip(
