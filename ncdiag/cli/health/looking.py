@@ -78,9 +78,10 @@ def look(
     began_s = time.monotonic()
     readings = ask(plan, tell)
     seconds = time.monotonic() - began_s
+    before = readings.before or earlier or {}
     hosts, differences = judge_fleet(
         readings.facts,
-        before=readings.before or earlier or {},
+        before=before,
         expected=plan.expected,
         errors=readings.errors,
         hosts=[host.name for host in plan.hosts],
@@ -90,5 +91,15 @@ def look(
         seconds=seconds,
         hosts=tuple(map(plan.checks.narrowed, hosts)),
         differences=differences,
-        interval_s=plan.interval_s,
+        interval_s=_interval_s(before, readings.facts)
+        if plan.interval_s is None
+        else plan.interval_s,
     )
+
+
+def _interval_s(
+    before: Mapping[str, HealthFacts], facts: Mapping[str, HealthFacts]
+) -> float | None:
+    """The time between two readings of a watch, by the clock of a host that did not set it back."""
+    between = (now.taken_s - before[host].taken_s for host, now in facts.items() if host in before)
+    return next((seconds for seconds in between if seconds > 0), None)
