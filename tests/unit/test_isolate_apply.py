@@ -209,6 +209,18 @@ class TestBudget:
         assert apply(ledger, place, rules(decision("n01"), budget=one), who()).refused
         assert place.changed == []
 
+    def test_ten_runs_that_accuse_one_more_each_do_not_get_further(self, ledger: Ledger) -> None:
+        place = cluster(60)
+        few = Budget(hosts=10, per_cent=5.0, per_leaf=10)
+        accused: list[Decision] = []
+        for number in range(1, 11):
+            accused.append(decision(f"n{number:02}"))
+            apply(ledger, place, rules(*accused, budget=few), who(f"p{number}"))
+        assert place.changed == ["n01", "n02", "n03"]
+        alone = rules(decision("n20"), budget=few)
+        assert apply(ledger, place, alone, who("p11")).refused
+        assert place.changed == ["n01", "n02", "n03"]
+
     def test_a_host_that_is_released_makes_room(self, ledger: Ledger) -> None:
         place = cluster(30)
         one = Budget(hosts=1, per_cent=33.0, per_leaf=10)

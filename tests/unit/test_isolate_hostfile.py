@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncdiag.cluster.inventory import parse_hosts
-from ncdiag.isolate.places.base import LeftAloneError, given_reason
+from ncdiag.isolate.places.base import Asked, LeftAloneError, given_reason
 from ncdiag.isolate.places.hostfile import HostfilePlace, asked, with_again, without
 from ncdiag.model.errors import UndecidedError, UsageError
 from ncdiag.model.isolation import PlaceState
@@ -147,3 +147,17 @@ def test_a_file_that_cannot_be_replaced_stays_whole(
         HostfilePlace(file).isolate("gpu10", REASON, "plan")
     assert file.read_text() == HOSTS
     assert names(tmp_path) == ["hosts.txt"]
+
+
+@given(st.text() | st.text("gpu[1-3], #|ncdiag:\r\n=@x", max_size=100))
+def test_any_file_is_one_line_or_any_host_of_it_can_be_taken_out(text: str) -> None:
+    said, found = "", Asked({})
+    try:
+        found = asked(text, "f")
+    except UsageError as error:
+        said = f"{error}"
+    assert bool(found.standings) is not said.startswith("f:")
+    for name in found.standings:
+        if found.of(name).state is PlaceState.AVAILABLE:
+            out = asked(without(text, name, REASON, "f") + "\nanother\n", "f")
+            assert out.of(name).state is PlaceState.OURS

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ncdiag.isolate.places import kubernetes
-from ncdiag.isolate.places.base import LeftAloneError, given_reason
+from ncdiag.isolate.places.base import Asked, LeftAloneError, given_reason
 from ncdiag.isolate.places.kubernetes import KubernetesPlace, asked
 from ncdiag.model.errors import NcdiagError, UndecidedError, UsageError
 from ncdiag.model.isolation import PlaceState
@@ -184,3 +186,27 @@ def test_what_kubectl_refuses_is_one_line(
 def test_an_answer_that_is_no_list_of_nodes_is_one_line(answer: bytes) -> None:
     with pytest.raises(UndecidedError, match="kubectl did not answer with nodes"):
         asked(answer)
+
+
+@given(
+    st.binary()
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(
+                st.sampled_from(["items", "metadata", "name", "resourceVersion", "spec", "taints"]),
+                inner,
+            )
+        ),
+        max_leaves=8,
+    ).map(lambda document: json.dumps(document).encode())
+)
+def test_any_answer_is_read_or_one_line(answer: bytes) -> None:
+    said, found = "", Asked({})
+    try:
+        found = asked(answer)
+    except UndecidedError as error:
+        said = f"{error}"
+    assert not said or "kubectl did not answer with nodes" in said
+    assert all(one.state is not PlaceState.OURS for one in found.standings.values())

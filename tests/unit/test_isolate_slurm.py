@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ncdiag.isolate.places.base import LeftAloneError, given_reason
 from ncdiag.isolate.places.slurm import SlurmPlace, asked
@@ -104,6 +106,15 @@ def test_hosts_are_found_by_full_short_and_own_names_but_never_by_guess() -> Non
     assert found.of("10.0.0.1").state is PlaceState.MISSING
 
 
+@given(st.text() | st.text("NodeamSt= \nReson[]@-:ncdiag+DRAINIDLE", max_size=200))
+def test_any_answer_is_read_and_only_what_it_says_is_ours(text: str) -> None:
+    for standing in asked(text).standings.values():
+        assert standing.state in (PlaceState.AVAILABLE, PlaceState.OURS, PlaceState.THEIRS)
+        assert standing.state is not PlaceState.OURS or (standing.reason or "").startswith(
+            "ncdiag:"
+        )
+
+
 @pytest.fixture
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a scontrol on PATH that knows the nodes of its file ``nodes``."""
@@ -173,6 +184,15 @@ def test_a_refusal_is_one_line_that_says_whose_fault_it_is(
     put(slurm, f'echo "slurm_update error: {says}" >&2; exit 1')
     with pytest.raises(kind, match=line):
         SlurmPlace().isolate("gpu01", REASON, "plan")
+
+
+def test_a_scontrol_that_hangs_costs_its_time_and_is_told(
+    slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ncdiag.isolate.places.slurm._ANSWER_S", 0.5)
+    (slurm / "scontrol").write_text("#!/bin/sh\nexec sleep 1000\n")
+    with pytest.raises(UndecidedError, match=r"scontrol show: no answer within 0\.5 s"):
+        SlurmPlace().ask()
 
 
 def test_without_scontrol_it_says_where_to_run(
