@@ -12,7 +12,7 @@ from ncdiag.isolate.evidence.times import run_name
 from ncdiag.model.finding import Finding, FirstSeen, Isolation, Postmortem, Role, SuspectKind
 from ncdiag.model.isolation import EvidenceKind, EvidencePiece
 from ncdiag.model.place import Clock
-from ncdiag.read.peel.stamps import NO_YEAR, Calendar, read
+from ncdiag.read.peel.stamps import Calendar, read
 
 _DAY_S: Final = 86400.0
 _DEVICES: Final = ("pci", "hca", "device")
@@ -93,29 +93,19 @@ def event_s(text: str, written_s: float) -> float:
     A stamp without a zone is taken for UTC. What it leaves out, such as the year, is that which
     makes it the latest time before the log's end; one since boot tells nothing.
     """
-    stamp = read(text, Calendar())
+    year = datetime.fromtimestamp(written_s, UTC).year
+    stamp = read(text, Calendar(year))
     if stamp is None or stamp.moment.clock is Clock.UPTIME:
         return written_s
     seconds = stamp.moment.seconds
     if stamp.moment.clock is Clock.DAY:
         found = written_s // _DAY_S * _DAY_S + seconds
         return found if found <= written_s else found - _DAY_S
-    if datetime.fromtimestamp(seconds, UTC).year == NO_YEAR:
-        return _with_year(datetime.fromtimestamp(seconds, UTC), written_s)
-    return seconds
-
-
-def _with_year(yearless: datetime, written_s: float) -> float:
-    """``yearless`` in the last year that puts it before ``written_s``, or a day after at most."""
-    year = datetime.fromtimestamp(written_s, UTC).year
-    for candidate in range(year, year - 5, -1):  # a leap day has four years to go
-        try:
-            found = yearless.replace(year=candidate).timestamp()
-        except ValueError:
-            continue
-        if found <= written_s + _DAY_S:
-            return min(found, written_s)
-    return written_s
+    before = read(text, Calendar(year - 1))
+    if before is None or before.moment.seconds == seconds:
+        return seconds  # it has a year
+    # Without a zone it may seem to lie a day ahead.
+    return min(seconds, written_s) if seconds <= written_s + _DAY_S else before.moment.seconds
 
 
 def _finding_of(entry: Isolation, report: Postmortem) -> Finding | None:
