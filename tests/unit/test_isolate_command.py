@@ -123,6 +123,17 @@ def test_one_host_is_shown_with_all_evidence_where_it_is_from_and_what_was_done(
     assert listed["hosts"][0]["action"] == "keep"
 
 
+def test_a_host_is_shown_at_every_place_that_it_is_isolated_at(run: Run) -> None:
+    Path("more.txt").write_text(HOSTS)
+    run("add", "gpu001", "--reason", "fan")
+    for name in ("hosts.txt", "more.txt"):
+        assert run("apply", "--to", "hostfile", "--file", name, "--yes")[0] == 0
+    (found,) = json.loads(run("show", "--format", "json")[1])["hosts"]
+    assert [place.rpartition("/")[2] for place in found["isolated_at"]] == ["hosts.txt", "more.txt"]
+    assert run("undo", "--yes")[0] == run("undo", "--yes")[0] == 0
+    assert Path("hosts.txt").read_text().count("#") == Path("more.txt").read_text().count("#") == 0
+
+
 def test_lists_and_plans_come_as_json_and_csv_and_nothing_else_is_on_stdout(run: Run) -> None:
     run("add", "gpu003", "--reason", "=cmd()")
     plan = json.loads(run("plan", *TO_FILE, "--format", "json")[1])

@@ -29,11 +29,13 @@ def show(
 
     name = None if host is None else expand_all([host])[0]
     with open_ledger(store) as ledger:
-        isolated = ledger.isolated()
-        decisions = decide_now(ledger, read_policy(policy), isolated)
+        places = sorted({action.place for action in ledger.actions()})
+        isolated = [one for place in places for one in ledger.isolated(place).values()]
+        out = {one.host for one in isolated}
+        decisions = decide_now(ledger, read_policy(policy), out)
         found = IsolationList(
             decisions=[one for one in decisions if name in (None, one.host)],
-            isolated=[one for one in isolated.values() if name in (None, one.host)],
+            isolated=[one for one in isolated if name in (None, one.host)],
             all_evidence=() if name is None else ledger.evidence([name]),
             actions=() if name is None else ledger.actions(host=name),
         )
@@ -49,8 +51,8 @@ def show(
         case TableFormat.TEXT:
             from ncdiag.report.isolation import text
 
-            out = console.results(no_color=no_color)
+            printed = console.results(no_color=no_color)
             if name is None:
-                text.render_list(found, out)
+                text.render_list(found, printed)
             else:
-                text.render_host(name, found, out)
+                text.render_host(name, found, printed)
