@@ -39,6 +39,7 @@ BETWEEN_PROGRAMS = {
     "measure/journal.py",
     "measure/nccl_tests_rank.py",
     "store/benches.py",
+    "store/evidence_rows.py",
     "store/store.py",
 }
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\x7f\x9b\u202e\u2028\U000e0041"))
