@@ -29,6 +29,11 @@ def cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def start(_host: Host) -> None:
+    """Start a Python that imports what answers on a host."""
+    subprocess.run((sys.executable, "-P", "-c", f"import {MODULE}"), check=True)
+
+
 def main() -> int:
     number = int(sys.argv[1]) if sys.argv[1:] else 64
     began_s = time.monotonic()
@@ -41,7 +46,7 @@ def main() -> int:
     fleet_s, fleet_cpu_s = time.monotonic() - began_s, cpu_s() - before_s
     began_s = time.monotonic()
     with ThreadPoolExecutor(launcher.starts_at_a_time) as pool:
-        list(pool.map(lambda _: subprocess.run((sys.executable, "-c", f"import {MODULE}")), hosts))
+        list(pool.map(start, hosts))
     bare_s = time.monotonic() - began_s
     print(f"collection of one host         {one_s:6.2f} s")
     print(f"{number} hosts asked                 {fleet_s:6.2f} s (at most {MOST_S:g})")

@@ -15,6 +15,7 @@ from ncdiag.health.check_choice import CheckChoice, choose_checks
 from ncdiag.health.checks.table import CHECKS
 from ncdiag.model.errors import UsageError
 from ncdiag.model.health import HealthReport, HostFitness
+from ncdiag.store.ledger import Ledger
 
 EXAMPLES = Path(__file__).parents[2] / "examples/health"
 Run = Callable[..., tuple[int, str, str]]
@@ -137,7 +138,7 @@ def test_nagios_hears_of_our_own_trouble_as_unknown(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--nodes", "h1"), ("--only", "nothing"), ("--root", "/nowhere")]
+    "arguments", [("--nodes", "h1"), ("--only", "nothing"), ("--root", "/nowhere"), ("--record",)]
 )
 def test_a_prolog_that_is_set_up_wrongly_drains_nobody(
     arguments: tuple[str, ...], run: Run
@@ -152,6 +153,20 @@ def test_metrics_are_written_also_without_a_watch(run: Run, tmp_path: Path) -> N
     root = str(EXAMPLES / "gpu017")
     assert run("--root", root, "--metrics", str(file), "--quiet")[0] == 1
     assert 'ncdiag_health_host_fitness{host="gpu017",fitness="fatal"} 1' in file.read_text()
+
+
+def test_what_was_found_is_kept_as_evidence(run: Run, tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite"
+    for host in ("gpu017", "gpu018"):
+        recorded = ("--root", str(EXAMPLES / host), "--record", "--store", str(store))
+        _, out, err = run(*recorded)
+        assert out.splitlines()[-1].startswith(("FATAL", "HEALTHY"))
+        accused = 1 if host == "gpu017" else 0
+        assert f"{accused} host{'' if accused else 's'} accused" in err
+    with Ledger.open(store) as ledger:
+        pieces = ledger.evidence()
+    assert {(one.host, one.clears) for one in pieces} >= {("gpu017", False), ("gpu018", True)}
+    assert ("gpu018", False) not in {(one.host, one.clears) for one in pieces}
 
 
 def test_every_check_is_listed_and_can_be_explained(run: Run) -> None:

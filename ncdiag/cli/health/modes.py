@@ -39,7 +39,22 @@ def carry_out(context: typer.Context, asked: Mapping[str, Any]) -> ExitCode:
     if asked["metrics"]:
         _write_metrics(asked["metrics"], report)
     _show(report, asked)
+    if asked["record"]:
+        _record(report, asked)
     return report.exit_code
+
+
+def _record(report: HealthReport, asked: Mapping[str, Any]) -> None:
+    """Keep what was found as evidence; hosts may share a store, and be asked in one second."""
+    from hashlib import sha256
+
+    from ncdiag.health.checks.table import CHECKS
+    from ncdiag.isolate.evidence.of_health import of_health
+
+    names = sha256("\n".join(host.host for host in report.hosts).encode()).hexdigest()[:12]
+    run = f"health {report.started} {names}"
+    pieces = of_health(report, run, CHECKS)
+    keeping.keep_evidence(pieces, asked["store"], runs=(run,), quiet=asked["quiet"])
 
 
 def _refuse(asked: Mapping[str, Any]) -> None:
@@ -116,6 +131,8 @@ def look_for_prolog(context: typer.Context, asked: Mapping[str, Any]) -> HealthR
     for option in ("nodes", "selector", "watch", "interval", "metrics"):
         if asked[option] is not None:
             raise UsageError(f"--{option} does not go with --prolog")
+    if asked["record"]:
+        raise UsageError("--record does not go with --prolog")
     return look(_plan(context, asked, console.messages(quiet=True)), lambda *_: None)
 
 
