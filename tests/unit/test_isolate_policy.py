@@ -246,3 +246,25 @@ def test_good_hosts_of_a_large_fleet_are_hardly_ever_lemons() -> None:
     lemons = {one.host for one in told if one.lemon_score >= POLICY.lemon.threshold}
     assert {"h000", "h001", "h002"} <= lemons
     assert len(lemons) <= 4
+
+
+def test_the_example_and_the_defaults_of_the_page_are_those_of_the_program(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "isolation-policy.md").read_text()
+    example = page.partition("```\n# policy.toml\n")[2].partition("```")[0]
+    found = read(tmp_path, example)
+    assert found.budget.hosts == 4
+    assert found.rule(EvidenceKind.CRASH, "nvlink_error").confirmations == 1
+    budget = page.partition("```\n[budget]\nhosts = 10")[2].partition("```")[0]
+    assert read(tmp_path, f"[budget]\nhosts = 10{budget}") == POLICY
+    for line in (
+        f"| `threshold` | {POLICY.lemon.threshold} |",
+        f"| `half_life` | {POLICY.lemon.half_life_s / DAY_S:g} days |",
+        f"| `days` | {POLICY.lemon.days} |",
+        f"| `action` | `{POLICY.lemon.action}` |",
+        *(
+            f"| `weights.{name}` | {POLICY.lemon.weights[name]} |"
+            for name in ("health", "crash", "data", "straggler", "operator", "out")
+        ),
+        f"more than {MAX_PER_CENT:g} % of the fleet",
+    ):
+        assert line in page
