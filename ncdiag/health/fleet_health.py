@@ -5,8 +5,8 @@ than to start a fleet.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ncdiag.cluster.asking import ask_hosts
@@ -19,6 +19,7 @@ from ncdiag.health.collect import (
     decode_facts,
     encode_task,
 )
+from ncdiag.health.readings import Readings
 from ncdiag.health.tell_health import MODULE, HealthQuestion, decode_answer
 from ncdiag.model.health import HealthFacts
 from ncdiag.model.host import Host
@@ -33,15 +34,6 @@ _ANSWER_S: Final = 10.0
 # hosts whose bounds differ by more could not be compared.
 _DELIVERY_S: Final = 2.0
 _SOMETHING_ELSE: Final = "it answered something that is no answer: is it another version of ncdiag?"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readings:
-    """The facts of hosts, of a reading before if there was one, and why others gave none."""
-
-    facts: Mapping[str, HealthFacts]
-    before: Mapping[str, HealthFacts] = field(default_factory=dict)
-    errors: Mapping[str, str] = field(default_factory=dict)
 
 
 def ask_fleet(

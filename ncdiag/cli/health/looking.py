@@ -5,15 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ncdiag.cli.way import Way
 from ncdiag.health.check_choice import CheckChoice
 from ncdiag.health.checks.check import ExpectedHost
 from ncdiag.health.checks.judge import judge_fleet
 from ncdiag.health.collect import collect_health
-from ncdiag.health.fleet_health import Readings, ask_by_launcher
+from ncdiag.health.readings import Readings
 from ncdiag.model.health import HealthFacts, HealthReport
 from ncdiag.model.host import Host
+
+if TYPE_CHECKING:
+    from ncdiag.cli.way import Way
 
 Tell = Callable[[str, str], None]
 
@@ -26,7 +29,7 @@ class HealthPlan:
     """
 
     hosts: Sequence[Host]
-    way: Way | None = None
+    way: "Way | None" = None
     root: Path = Path("/")
     interval_s: float | None = None
     checks: CheckChoice = field(default_factory=CheckChoice)
@@ -48,6 +51,8 @@ def ask(plan: HealthPlan, tell: Tell) -> Readings:
     """The facts of all hosts; a host that gives none has an error instead."""
     if plan.way is None:
         return _ask_here(plan)
+    from ncdiag.health.fleet_health import ask_by_launcher  # with launchers and the fleet
+
     return ask_by_launcher(
         plan.hosts,
         plan.way.launcher_for(plan.hosts),

@@ -3,21 +3,22 @@
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
 
-from ncdiag.cli import console, keeping
+from ncdiag.cli import console
 from ncdiag.cli.health.deadline import LONGEST_S, deadline
 from ncdiag.cli.health.looking import HealthPlan, Tell, look
-from ncdiag.cli.health.watch import Watch
 from ncdiag.health.check_choice import choose_checks
 from ncdiag.model.errors import ExitCode, NcdiagError, UsageError
 from ncdiag.model.health import HealthReport
 from ncdiag.model.host import Host
 from ncdiag.model.text import visible
 from ncdiag.report.write import write_file
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _HERE = "localhost"
 
@@ -34,7 +35,10 @@ def carry_out(context: typer.Context, asked: Mapping[str, Any]) -> ExitCode:
     if asked["watch"] is not None:
         _watch(plan, asked, messages)
         return ExitCode.DONE
-    keeping.check(asked["store"], record=asked["record"])
+    if asked["record"] or asked["store"]:
+        from ncdiag.cli import keeping  # with SQLite
+
+        keeping.check(asked["store"], record=asked["record"])
     report = _look(plan, _teller(messages, verbose=asked["verbose"]))
     if asked["metrics"]:
         _write_metrics(asked["metrics"], report)
@@ -48,6 +52,7 @@ def _record(report: HealthReport, asked: Mapping[str, Any]) -> None:
     """Keep what was found as evidence; hosts may share a store, and be asked in one second."""
     from hashlib import sha256
 
+    from ncdiag.cli import keeping
     from ncdiag.health.checks.table import CHECKS
     from ncdiag.isolate.evidence.of_health import of_health
 
@@ -87,7 +92,7 @@ def _refuse(asked: Mapping[str, Any]) -> None:
         raise UsageError("--compare is for several hosts; name them with --nodes")
 
 
-def _plan(context: typer.Context, asked: Mapping[str, Any], messages: Console) -> HealthPlan:
+def _plan(context: typer.Context, asked: Mapping[str, Any], messages: "Console") -> HealthPlan:
     """Who is asked what; raises :class:`UsageError`."""
     way, root = None, asked["root"] or Path("/")
     if asked["nodes"] is not None or asked["selector"] is not None:
@@ -149,7 +154,10 @@ def _nagios(context: typer.Context, asked: Mapping[str, Any]) -> ExitCode:
     raise typer.Exit(code)
 
 
-def _watch(plan: HealthPlan, asked: Mapping[str, Any], messages: Console) -> None:
+def _watch(plan: HealthPlan, asked: Mapping[str, Any], messages: "Console") -> None:
+
+    from ncdiag.cli.health.watch import Watch
+
     def quiet(_host: str, _text: str) -> None:
         """Whoever watches is told of changes alone."""
 
@@ -202,7 +210,7 @@ def _tell_checks(asked: Mapping[str, Any]) -> ExitCode:
     return ExitCode.DONE
 
 
-def _teller(messages: Console, *, verbose: bool) -> Tell:
+def _teller(messages: "Console", *, verbose: bool) -> Tell:
     def tell(host: str, text: str) -> None:
         if verbose:
             messages.print(f"{visible(host)}: {visible(text)}", soft_wrap=True)
