@@ -157,6 +157,10 @@ def bench(
     output_format: options.Format = options.OutputFormat.TEXT,
     record: options.Record = False,
     store: options.StoreFile = None,
+    junit: options.Junit = None,
+    events: options.Events = None,
+    webhook: options.Webhook = None,
+    webhook_always: options.WebhookAlways = False,
     force: options.Force = False,
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
@@ -171,6 +175,7 @@ def bench(
     # These bring a lot with them, which --help has no use for.
     from ncdiag.cli import keeping, run_bench, show_bench, unused
     from ncdiag.cli.allocation import in_allocation
+    from ncdiag.cli.announcing import outlets
     from ncdiag.cli.way import way_of
     from ncdiag.measure.bench.base import BenchPlan
     from ncdiag.measure.bench.sizes import parse_sizes
@@ -208,6 +213,7 @@ def bench(
         show_bench.show_plan(bench_, console.results(no_color=no_color))
         return
     keeping.check_history(store, record=record)
+    told = outlets(asked)
     in_allocation(chosen, way.slurm, nodes, hosts, messages)
     opened = bench_.open()
     directory = prepare_directory(output, "bench", force=force)
@@ -220,4 +226,5 @@ def bench(
     )
     if record:
         keeping.keep(report, store, directory=directory, quiet=quiet)
+    told.announce(report, where=directory)
     raise typer.Exit(code)

@@ -70,6 +70,10 @@ def import_(
     output_format: options.Format = options.OutputFormat.TEXT,
     record: options.Record = False,
     store: options.StoreFile = None,
+    junit: options.Junit = None,
+    events: options.Events = None,
+    webhook: options.Webhook = None,
+    webhook_always: options.WebhookAlways = False,
     force: options.Force = False,
     quiet: options.Quiet = False,
     no_color: options.NoColor = False,
@@ -80,8 +84,10 @@ def import_(
     judged as a sweep is; collectives (nccl-tests, rccl-tests, SuperBench) as a benchmark is;
     nvbandwidth's as the links inside one host. Nothing is measured, nobody is contacted.
     """
+    asked = locals()
     # These bring numpy and more with them, which --help has no use for.
     from ncdiag.cli import keeping, run_bench, run_import
+    from ncdiag.cli.announcing import outlets
 
     messages = console.messages(quiet=quiet, no_color=no_color)
     keeping.check(store, record=record)
@@ -96,5 +102,6 @@ def import_(
         record=record,
         store=store,
         quiet=quiet,
+        outlets=outlets(asked),
     )
     raise typer.Exit(run_import.conclude(found, wanted, console.results(no_color=no_color)))

@@ -57,6 +57,7 @@ COMMANDS = {
     "manifests": Lazy("ncdiag.cli.manifests", "app"),
     "health": Lazy("ncdiag.cli.health.command", "health"),
     "isolate": Lazy("ncdiag.cli.isolate", "app"),
+    "serve": Lazy("ncdiag.cli.serve", "serve"),
     "doctor": Lazy("ncdiag.cli.doctor", "doctor"),
 }
 

@@ -121,6 +121,10 @@ def parse_log(
     isolate_out: IsolateOut = None,
     record: Record = False,
     store: options.StoreFile = None,
+    junit: options.Junit = None,
+    events: options.Events = None,
+    webhook: options.Webhook = None,
+    webhook_always: options.WebhookAlways = False,
     force: Force = False,
     verbose: Verbose = False,
     no_color: options.NoColor = False,
@@ -133,6 +137,7 @@ def parse_log(
     RAS reports, Inspector and flight-recorder dumps. The exit code is 0 when nothing is wrong, 1
     with findings, 3 when the logs cannot tell.
     """
+    asked = locals()
     as_json = output_format is options.OutputFormat.JSON
     if explain is not None or list_classes:
         return _classes(explain, as_json=as_json, no_color=no_color)
@@ -144,9 +149,11 @@ def parse_log(
     names = _names(hosts) if hosts else {}
     _check_store(store, record=record)
     # These read and judge, which --help has no use for.
+    from ncdiag.cli.announcing import outlets
     from ncdiag.cli.reading import read_evidence
     from ncdiag.diagnose.postmortem import diagnose
 
+    told = outlets(asked)
     messages = console.messages(no_color=no_color)
     evidence = read_evidence(inputs, ras, messages, max_bytes=max_bytes, jobs=jobs)
     gc.freeze()  # all of it lives until the command ends: no use in looking there for cycles
@@ -162,6 +169,7 @@ def parse_log(
         text.render(postmortem, evidence, console.results(no_color=no_color), verbose=verbose)
     if record:
         _record(postmortem, store)
+    told.announce(postmortem)
     if failure:
         raise failure
     return postmortem.verdict.exit_code

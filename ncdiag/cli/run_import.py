@@ -5,7 +5,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from rich.console import Console
 
 from ncdiag import __version__
 from ncdiag.cli import console as consoles
+from ncdiag.cli.announcing import Outlets
 from ncdiag.cli.keeping import keep
 from ncdiag.cluster.inventory import read_hosts
 from ncdiag.diagnose.bench import judge
@@ -74,6 +75,7 @@ class Wanted:
     record: bool
     store: Path | None
     quiet: bool
+    outlets: Outlets = field(default_factory=Outlets)
 
 
 @dataclass(slots=True)
@@ -195,14 +197,20 @@ def conclude(found: Found, wanted: Wanted, results: Console) -> ExitCode:
     benches = _benches(split, found, wanted)
     several = len(benches) + (lines is not None) > 1
     top = prepare_directory(wanted.output, "import", force=wanted.force)
-    verdicts = []
+    reports: list[SweepReport | BenchReport] = []
     if lines is not None:
-        verdicts.append(_links(lines, top / LINKS if several else top, found, wanted, results))
+        reports.append(_links(lines, top / LINKS if several else top, found, wanted, results))
     for report in benches:
         folder = top / report.collective if several else top
-        verdicts.append(_bench(report, folder, found, wanted, results))
-    worst = min(verdicts, key=_WORST_FIRST.index)
+        _bench(report, folder, found, wanted, results)
+        reports.append(report)
+    wanted.outlets.announce(*reports, command="import", where=top)
+    worst = min(map(_verdict_of, reports), key=_WORST_FIRST.index)
     return worst.exit_code
+
+
+def _verdict_of(report: SweepReport | BenchReport) -> Verdict:
+    return report.verdict if isinstance(report, BenchReport) else report.diagnosis.verdict
 
 
 def _check_formats(results: Sequence[ForeignResults]) -> None:
@@ -216,7 +224,7 @@ def _check_formats(results: Sequence[ForeignResults]) -> None:
 
 def _links(
     lines: list[Line], directory: Path, found: Found, wanted: Wanted, results: Console
-) -> Verdict:
+) -> SweepReport:
     directory.mkdir(parents=True, exist_ok=True)
     with Journal(directory) as journal:
         journal.append(lines)
@@ -228,19 +236,18 @@ def _links(
     else:
         terminal.render_terminal(report, results, directory)
     _keep(report, directory, found, wanted)
-    return report.diagnosis.verdict
+    return report
 
 
 def _bench(
     report: BenchReport, directory: Path, found: Found, wanted: Wanted, results: Console
-) -> Verdict:
+) -> None:
     bench_files.write_all(report, directory)
     if wanted.as_json:
         consoles.write(bench_json.render(bench_presentable.presentable(report)))
     else:
         bench_text.render_terminal(report, results, directory)
     _keep(report, directory, found, wanted)
-    return report.verdict
 
 
 def _keep(report: SweepReport | BenchReport, directory: Path, found: Found, wanted: Wanted) -> None:

@@ -82,7 +82,7 @@ def keep(found: Found, store: Path | None, *, quiet: bool) -> None:
     from ncdiag.isolate.evidence.of_stragglers import of_stragglers
 
     pieces = of_stragglers(
-        found.report, run=f"stragglers {found.digest}", seen_s=time(), report=found.source
+        found.report, f"stragglers {found.digest}", seen_s=time(), where=found.source
     )
     keep_evidence(pieces, store, quiet=quiet)
 

@@ -155,6 +155,10 @@ def stragglers(
     output_format: FormatOption = TableFormat.TEXT,
     record: options.Record = False,
     store: options.StoreFile = None,
+    junit: options.Junit = None,
+    events: options.Events = None,
+    webhook: options.Webhook = None,
+    webhook_always: options.WebhookAlways = False,
     quiet: options.Quiet = False,
     no_color: options.NoColor = False,
 ) -> ExitCode:
@@ -164,10 +168,13 @@ def stragglers(
     Whole iterations in which every rank waits for the slowest are equal by construction: then it
     cannot be told, and the exit code is 3.
     """
+    asked = locals()
     from ncdiag.cli import run_stragglers
+    from ncdiag.cli.announcing import outlets
     from ncdiag.cli.keeping import check
 
     check(store, record=record)
+    told = outlets(asked)
     wishes: Wishes = run_stragglers.Wishes(
         kind=kind.value,
         column=column,
@@ -184,4 +191,5 @@ def stragglers(
     run_stragglers.show(found, output_format.value, console.results(no_color=no_color))
     if record:
         run_stragglers.keep(found, store, quiet=quiet)
+    told.announce(found.report)
     return found.report.verdict.exit_code

@@ -50,6 +50,10 @@ def sweep(
     output: options.Output = None,
     record: options.Record = False,
     store: options.StoreFile = None,
+    junit: options.Junit = None,
+    events: options.Events = None,
+    webhook: options.Webhook = None,
+    webhook_always: options.WebhookAlways = False,
     force: options.Force = False,
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
@@ -65,6 +69,7 @@ def sweep(
     # These bring numpy and distributed with them, which --help has no use for.
     from ncdiag.cli import run_sweep, unused
     from ncdiag.cli.allocation import in_allocation
+    from ncdiag.cli.announcing import outlets
     from ncdiag.cli.host_dumps import read_host_dumps
     from ncdiag.cli.keeping import check, keep
     from ncdiag.cli.progress import ConsoleWatcher
@@ -114,6 +119,7 @@ def sweep(
         run_sweep.show_plan(found, way, console.results(no_color=no_color))
         return
     check(store, record=record)
+    told = outlets(asked)
     in_allocation(chosen, way.slurm, nodes, found.plan.hosts, messages)
     directory = resume or prepare_directory(output, "sweep", force=force)
     with ConsoleWatcher(messages, verbose=verbose) as watcher:
@@ -122,4 +128,6 @@ def sweep(
     code = run_sweep.conclude(found, directory, console.results(no_color=no_color))
     if record:
         keep(found.report(), store, directory=directory, quiet=quiet)
+    if told:
+        told.announce(found.report(), where=directory)
     raise typer.Exit(code)

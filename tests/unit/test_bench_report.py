@@ -129,6 +129,7 @@ def test_every_report_can_be_written(one: BenchReport, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {
         "bench.json",
         "bench.csv",
+        "metrics.prom",
         "bench.html",
         "bench.png",
         "summary.txt",

@@ -23,7 +23,14 @@ REALLY_DRAWN = {
     "test_what_ran_beside_others_names_suspects_and_accuses_nobody[mpigraph.txt]",
     "test_rccl_ends_in_a_benchmark[rccl.json]",
 }
-BENCH_FILES = {"summary.txt", "bench.json", "bench.csv", "bench.html", "bench.png"}
+BENCH_FILES = {
+    "summary.txt",
+    "bench.json",
+    "bench.csv",
+    "bench.html",
+    "bench.png",
+    "metrics.prom",
+}
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,6 @@
 """The options that several commands share, each with its fixed name, its parser and its help."""
 
+from ncdiag.cli.options.announcing import Events, Junit, Webhook, WebhookAlways
 from ncdiag.cli.options.hosts import (
     Account,
     Container,
@@ -77,11 +78,13 @@ __all__ = [
     "DriverAddress",
     "DryRun",
     "Engine",
+    "Events",
     "Explain",
     "Fabric",
     "FaultyBelow",
     "Force",
     "Format",
+    "Junit",
     "KubeContext",
     "Launcher",
     "ListClasses",
@@ -118,6 +121,8 @@ __all__ = [
     "TopologyDumps",
     "Verbose",
     "WarmupTime",
+    "Webhook",
+    "WebhookAlways",
     "as_parameter",
     "is_given",
     "parse_duration_above_zero_s",

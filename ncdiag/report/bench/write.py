@@ -21,12 +21,20 @@ def write_all(report: BenchReport, directory: Path) -> None:
 
 def _renderers() -> Mapping[str, Callable[[BenchReport], str | bytes]]:
     # Some of these import matplotlib or jinja2, which only the writing command needs.
-    from ncdiag.report.bench import csv_report, html_report, json_report, picture, summary
+    from ncdiag.report.bench import (
+        csv_report,
+        html_report,
+        json_report,
+        picture,
+        prometheus,
+        summary,
+    )
 
     return {
         "summary.txt": summary.render,
         "bench.json": json_report.render,
         "bench.csv": csv_report.render,
+        "metrics.prom": prometheus.render,
         "bench.html": html_report.render,
         "bench.png": picture.render,
     }

@@ -1,0 +1,189 @@
+"""``--junit``, ``--events`` and ``--webhook``: a verdict told to other systems.
+
+None of them changes an exit code: what cannot be written or sent is a line on stderr.
+"""
+
+import fcntl
+import os
+import socket
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ncdiag.cli import console
+from ncdiag.cli.posting import check_url, post
+from ncdiag.model.errors import NcdiagError, UndecidedError, UsageError
+from ncdiag.model.text import visible
+from ncdiag.report.announce.announcement import Announcement, Status, together
+
+if TYPE_CHECKING:  # of which one brings numpy
+    from ncdiag.model.bench import BenchReport
+    from ncdiag.model.burn_in import BurnInReport
+    from ncdiag.model.finding import Postmortem
+    from ncdiag.model.health import HealthReport
+    from ncdiag.model.straggler import StragglerReport
+    from ncdiag.model.verdict import SweepReport
+
+    Report = SweepReport | BenchReport | BurnInReport | HealthReport | Postmortem | StragglerReport
+
+VARIABLE: Final = "NCDIAG_WEBHOOK"
+# By the kind of report: what makes its announcement, which loads no other kind.
+_MAKERS: Final = {
+    "SweepReport": "of_sweep",
+    "BenchReport": "of_bench",
+    "BurnInReport": "of_burn_in",
+    "HealthReport": "of_health",
+    "Postmortem": "of_postmortem",
+    "StragglerReport": "of_stragglers",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlets:
+    """Where verdicts are told; nothing is there unless it was asked for."""
+
+    junit: Path | None = None
+    events: Path | None = None
+    webhook: str | None = None
+    always: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.junit or self.events or self.webhook)
+
+    def announce(
+        self, *reports: "Report", command: str | None = None, where: Path | None = None
+    ) -> None:
+        """Tell what ``reports`` concluded, all in one; ``where`` is their directory.
+
+        ``command`` is the one that was called, where the kind of report does not tell it.
+        """
+        if not self or not reports:
+            return
+        announcement = together(
+            [announcement_of(report, command=command, where=where) for report in reports]
+        )
+        if self.junit is not None:
+            _tried("--junit", lambda: _write_junit(self.junit, announcement))
+        if self.events is not None:
+            _tried("--events", lambda: _append_events(self.events, announcement))
+        if self.webhook is not None and (self.always or announcement.status is not Status.PASSED):
+            _tried("--webhook", lambda: _post(self.webhook, announcement))
+
+
+def outlets(asked: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Outlets:
+    """The outlets that a command's options name, before anything is measured.
+
+    Raises :class:`UsageError` for what could not be written or sent in the end.
+    """
+    found = Outlets(
+        junit=asked["junit"],
+        events=asked["events"],
+        webhook=asked["webhook"] or environment.get(VARIABLE) or None,
+        always=asked["webhook_always"],
+    )
+    if found.junit is not None:
+        _check_file(found.junit, "--junit", b"<?xml", "JUnit XML")
+    if found.events is not None:
+        _check_file(found.events, "--events", b"{", "events")
+    if found.webhook is not None:
+        check_url(found.webhook, "--webhook" if asked["webhook"] else VARIABLE)
+    elif found.always:
+        raise UsageError(f"--webhook-always needs --webhook, or the variable {VARIABLE}")
+    return found
+
+
+def announcement_of(
+    report: "Report", *, command: str | None = None, where: Path | None = None
+) -> Announcement:
+    """What ``report`` announces, whatever it is a report of."""
+    name = _MAKERS[type(report).__name__]
+    make = getattr(import_module(f"ncdiag.report.announce.{name}"), name)
+    path = None if where is None else str(where.absolute())
+    found: Announcement = make(report, where=path)
+    return replace(
+        found,
+        command=command or found.command,
+        started=found.started or f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+    )
+
+
+def _tried(option: str, do: Callable[[], None]) -> None:
+    try:
+        do()
+    except (NcdiagError, OSError) as error:
+        text = error.strerror or type(error).__name__ if isinstance(error, OSError) else error
+        console.messages().print(f"{option}: {visible(str(text))}", soft_wrap=True)
+
+
+def _write_junit(path: Path | None, announcement: Announcement) -> None:
+    from ncdiag.report.announce.junit import render_junit
+    from ncdiag.report.write import write_file
+
+    if path is not None:
+        write_file(path, render_junit(announcement))
+
+
+def _append_events(path: Path | None, announcement: Announcement) -> None:
+    """Append all events at once; several runs may share a file, and none begins inside a line."""
+    from ncdiag.report.announce.events import render_events
+
+    if path is None:
+        return
+    data = render_events(announcement)
+    try:
+        # Of a pipe that nobody reads, not blocking is an error at once.
+        number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o644)
+        with os.fdopen(number, "ab", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _ends_whole(number):
+                data = b"\n" + data
+            with memoryview(data) as left:
+                written = 0
+                while written < len(left):
+                    written += file.write(left[written:]) or 0
+    except OSError as error:
+        raise UndecidedError(f"cannot append to {path}: {error.strerror}") from error
+
+
+def _ends_whole(number: int) -> bool:
+    """Whether nobody was killed in the middle of the last line."""
+    told = os.fstat(number)
+    if not stat.S_ISREG(told.st_mode) or not told.st_size:
+        return True
+    return os.pread(number, 1, told.st_size - 1) == b"\n"
+
+
+def _post(url: str | None, announcement: Announcement) -> None:
+    from ncdiag.report.announce.slack import render_slack
+
+    if url is not None:
+        post(url, render_slack(announcement, sender=socket.gethostname()))
+
+
+def _check_file(path: Path, option: str, begins: bytes, what: str) -> None:
+    """Refuse what could not be written, or is something else. Raises :class:`UsageError`."""
+    shown = visible(str(path))
+    if path.is_dir():
+        raise UsageError(f"{option} {shown} is a folder; name a file to write")
+    if path.exists():
+        if not os.access(path, os.W_OK):
+            raise UsageError(f"{option} {shown} may not be written to")
+        if path.is_file() and not _begins(path, begins):
+            raise UsageError(f"{option} {shown} is there and holds no {what}; name another file")
+        return
+    folder = next(one for one in path.absolute().parents if one.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"{option} {shown} cannot be made in {visible(str(folder))}")
+
+
+def _begins(path: Path, with_: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(with_))
+    except OSError:  # what may be written but not read
+        return True
+    return not head or head == with_

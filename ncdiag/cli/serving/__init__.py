@@ -1,0 +1,1 @@
+"""``ncdiag serve``: read-only pages and metrics over HTTP."""

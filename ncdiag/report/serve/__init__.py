@@ -1,0 +1,1 @@
+"""What ``ncdiag serve`` shows besides the reports themselves: joined metrics and an index."""
