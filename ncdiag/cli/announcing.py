@@ -6,7 +6,6 @@ None of them changes an exit code: what cannot be written or sent is a line on s
 import fcntl
 import os
 import socket
-import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -135,26 +134,25 @@ def _append_events(path: Path | None, announcement: Announcement) -> None:
         return
     data = render_events(announcement)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         # Of a pipe that nobody reads, not blocking is an error at once.
-        number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o644)
-        with os.fdopen(number, "ab", buffering=0) as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC
+        with os.fdopen(os.open(path, flags, 0o644), "ab", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            if not _ends_whole(number):
-                data = b"\n" + data
-            with memoryview(data) as left:
-                written = 0
-                while written < len(left):
-                    written += file.write(left[written:]) or 0
+            left = memoryview(data if _ends_whole(path) else b"\n" + data)
+            while left:
+                left = left[os.write(file.fileno(), left) :]
     except OSError as error:
         raise UndecidedError(f"cannot append to {path}: {error.strerror}") from error
 
 
-def _ends_whole(number: int) -> bool:
+def _ends_whole(path: Path) -> bool:
     """Whether nobody was killed in the middle of the last line."""
-    told = os.fstat(number)
-    if not stat.S_ISREG(told.st_mode) or not told.st_size:
+    if not path.is_file() or not path.stat().st_size:
         return True
-    return os.pread(number, 1, told.st_size - 1) == b"\n"
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() == b"\n"
 
 
 def _post(url: str | None, announcement: Announcement) -> None:
