@@ -18,7 +18,7 @@ def test_every_stage_of_every_level_has_its_share(level: Level) -> None:
     assert sum(share.weight for share in SHARES[level].values()) > 0
 
 
-@pytest.mark.parametrize("budget_s", [30.0, 180.0, 86400.0])
+@pytest.mark.parametrize("budget_s", [60.0, 180.0, 86400.0])
 def test_stages_that_use_up_their_share_stay_within_the_budget(budget_s: float) -> None:
     left_s = measuring_s(budget_s)
     assert left_s < budget_s
@@ -39,8 +39,8 @@ def test_what_a_stage_leaves_over_goes_to_those_after_it() -> None:
 
 
 def test_a_stage_that_does_not_fit_is_given_nothing() -> None:
-    assert allot(Level.QUICK, Stage.LOAD, [], 4.9) is None
-    assert allot(Level.QUICK, Stage.HEALTH, STAGES[2:], 3.0) == 3.0
+    assert allot(Level.QUICK, Stage.LOAD, [], 7.9) is None
+    assert allot(Level.QUICK, Stage.HEALTH, STAGES[2:], 4.0) == 4.0
 
 
 def test_one_far_below_an_even_fleet_is_odd_and_a_wide_scatter_accuses_nobody() -> None:

@@ -103,8 +103,10 @@ class BurnIn:
                 budget_s = min(budget_s, duration_s - (now_s - began_s))
             self._one_pass(bed, stages, Deadline(now_s + measuring_s(budget_s), self.clock))
             self._runs = keep_worst(self._runs)
+            took_s = self.clock() - now_s
             left_s = duration_s - (self.clock() - began_s)
-            if left_s < _least_pass_s(self.plan) or not bed.fit:
+            # A pass without the time it needs would only leave hosts undecided.
+            if left_s < max(took_s, _least_pass_s(self.plan)) or not bed.fit:
                 return
 
     def _one_pass(self, bed: Testbed, stages: Mapping[Stage, StageFunction], end: Deadline) -> None:
