@@ -79,6 +79,60 @@ def test_an_error_that_was_corrected_weighs_less(tmp_path: Path) -> None:
     assert (event.class_, event.severity) == ("pcie_error", "degraded")
 
 
+ACTION = (
+    "[{:5d}.000001] NVRM: Xid (PCI:0000:2a:00): 154, GPU recovery action changed from 0x{} (W) to "
+    "0x{} (W)"
+)
+
+
+def test_the_last_word_of_xid_154_is_kept(tmp_path: Path) -> None:
+    lines = [ACTION.format(9000, 0, 1), ACTION.format(9900, 1, 0)]
+    (event,) = events(tmp_path, "\n".join(lines))
+    assert event.text.endswith("to 0x0 (W)")
+    assert (event.count, event.since_boot_s, event.last_since_boot_s) == (
+        2,
+        9000.000001,
+        9900.000001,
+    )
+    # The same words again are counted on the first line of theirs, and are the newest all the same.
+    (event,) = events(tmp_path, "\n".join([*lines, ACTION.format(9999, 0, 1)]))
+    assert event.text.endswith("to 0x1 (W)")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (
+            "pcieport 0000:5d:01.0: AER: Corrected error received: 0000:5e:00.0",
+            "pcieport 0000:5d:01.0: AER: Uncorrected (Fatal) error received: 0000:5e:00.0",
+        ),
+        (
+            "pcieport 0000:5d:01.0: AER: Uncorrected (Non-Fatal) error received: 0000:5e:00.0",
+            "pcieport 0000:5d:01.0: AER: Uncorrected (Fatal) error received: 0000:5e:00.0",
+        ),
+        (
+            "NVRM: Xid (PCI:0000:3a:00): 74, pid=7, name=p, NVLink: non-fatal error detected on "
+            "link 5(0x0)",
+            "NVRM: Xid (PCI:0000:3a:00): 74, pid=7, name=p, NVLink: fatal error detected on link 5"
+            "(0x0)",
+        ),
+        (
+            "NVRM: Xid (PCI:0000:3a:00): 149, NETIR_LINK_EVT Nonfatal XC0 i0 Link 07 (0x1)",
+            "NVRM: Xid (PCI:0000:3a:00): 149, NETIR_LINK_DOWN Nonfatal XC0 i0 Link 07 (0x1)",
+        ),
+        (
+            "[Hardware Error]: Deferred error, no action required.",
+            "[Hardware Error]: Uncorrected, software containable error.",
+        ),
+    ],
+)
+def test_a_heavier_line_is_not_counted_on_a_lighter_one(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    told = events(tmp_path, f"[ 100.000001] {first}\n[ 200.000001] {second}")
+    assert [(one.count, one.since_boot_s) for one in told] == [(1, 100.000001), (1, 200.000001)]
+
+
 def test_links_that_come_up_and_ordinary_lines_are_no_events(tmp_path: Path) -> None:
     up = "\n[   20.000001] mlx5_core 0000:19:00.0 ens1np0: Link up"
     assert events(tmp_path, DMESG + up) == ()

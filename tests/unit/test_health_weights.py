@@ -125,9 +125,34 @@ def test_xid_154_counts_by_its_number() -> None:
         told = {"code": 154, "text": words.format(number)}
         assert on_gpu("xid_followup", told, recovery_action=None) is weight
     told = {"code": 154, "text": words.format(2)}
-    # NVML has the last word, and where it is silent several records leave it open.
+    # NVML has the last word; of several records the text is the last one's.
     assert on_gpu("xid_followup", told, recovery_action=0) is NOTE
-    assert on_gpu("xid_followup", {**told, "count": 2}, recovery_action=None) is WARNING
+    assert on_gpu("xid_followup", {**told, "count": 2}, recovery_action=None) is FATAL
+    unheard_of = {"code": 154, "text": words.format(63)}
+    assert on_gpu("xid_followup", unheard_of, recovery_action=None) is FAULT
+    assert on_gpu("xid_followup", {"code": 154}, recovery_action=None) is WARNING
+
+
+def test_an_error_is_over_once_the_log_says_that_the_driver_asks_for_nothing() -> None:
+    error = KernelEvent(
+        class_="gpu_memory_error", text="", code=95, device="0000:13:00.0", since_boot_s=9000.0
+    )
+    action = KernelEvent(
+        class_="xid_followup",
+        text="GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)",
+        code=154,
+        device="0000:13:00.0",
+        since_boot_s=9900.0,
+    )
+
+    def weight(*events: KernelEvent) -> Severity | None:
+        facts = replace(with_gpu(recovery_action=None), kernel_events=events)
+        return severity("kernel_gpu_memory_error", facts)
+
+    assert weight(error) is FATAL
+    assert weight(error, action) is WARNING
+    assert weight(error, replace(action, since_boot_s=100.0)) is FATAL
+    assert weight(error, replace(action, device="0000:10:00.0")) is FATAL
 
 
 @pytest.mark.parametrize(
@@ -171,6 +196,8 @@ def test_nvlink_weighs_by_fatal_and_nonfatal(told: dict[str, Any], weight: Sever
         ("host_memory_error", {"text": "EDAC MC0: 1 CE", "severity": "degraded"}, NOTE),
         ("host_memory_error", {"text": "EDAC MC0: 1 UE"}, FATAL),
         ("host_memory_error", {"text": "Deferred error"}, FAULT),
+        ("host_memory_error", {"text": "Memory failure: 0x1b: page: Recovered"}, WARNING),
+        ("host_memory_error", {"text": "Memory failure: 0x1b: page: Failed"}, FATAL),
         ("oom_kill", AGAIN, NOTE),
         ("kernel_stall", AGAIN, WARNING),
         ("storage_error", {"text": "nvme0n1: I/O error", **AGAIN}, FAULT),

@@ -1,6 +1,7 @@
 """What the kernel has logged since boot, one check a class."""
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
 from ncdiag.health.checks.check import (
     GPU_SOURCES,
@@ -54,7 +55,8 @@ def _trip(event: KernelEvent, case: Case) -> Trip:
 def _told(event: KernelEvent) -> str:
     times = f", {event.count:,} times" if event.count > 1 else ""
     last = event.since_boot_s if event.last_since_boot_s is None else event.last_since_boot_s
-    when = "" if last is None or last < 0 else f", {format_duration(last)} after boot"
+    known = last is not None and isfinite(last) and last >= 0
+    when = "" if last is None or not known else f", {format_duration(last)} after boot"
     return f"{_what(event)}{times}{when}"
 
 

@@ -1,12 +1,26 @@
 """How much one thing in the kernel log weighs: by its class, its number, and what came after."""
 
-import re
 from collections.abc import Callable, Mapping
 
 from ncdiag.health.checks.check import Case, pci_key
+from ncdiag.health.checks.gpu_presence import RECOVERY_ACTIONS
+from ncdiag.health.kernel_words import (
+    DEAD_ADAPTER,
+    DEFERRED,
+    FATAL,
+    FATAL_PCIE,
+    LESS_OF_ADAPTER,
+    LINK_DOWN,
+    NONFATAL,
+    OWN_DISK,
+    RECOVERED,
+    RECOVERY_ACTION,
+    SLOT,
+    recovery_action_of,
+)
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.health import GpuHealth, KernelEvent, Severity
-from ncdiag.read.signatures.sxid import ALWAYS_FATAL, FATAL
+from ncdiag.read.signatures import sxid
 
 _NOTE, _WARNING, _FAULT, _FATAL = Severity
 
@@ -16,7 +30,6 @@ _MENDED_BY_RESET = frozenset(
 )
 _SWAPPED_OUT = frozenset((63, 156))
 _CONTAINED = 94
-_ACTION = 154
 # Units that stopped for good.
 _STOPPED = frozenset((46, 54, 61, 62, 109, 110, 143, 158, 161, 167, 168, 169))
 # Without a word of Fatal or Nonfatal these speak of a link that is down or firmware that failed.
@@ -24,15 +37,8 @@ _LINK_LOST = frozenset((74, 136, 150, 155))
 # A part that wears out and has to be replaced.
 _WORN_OUT = 165
 _BAD_LINK_SXIDS = frozenset((20001, 20009))
-_OWN_DISK = re.compile(r"\b(?:nvme\d|sd[a-z]\b|md\d|dm-\d)")
-_NONFATAL = re.compile(r"\bnon-?fatal\b", re.IGNORECASE)
-_RECOVERY = re.compile(r"\([^)]{0,40}\) to 0x([0-9a-fA-F]{1,4})")
-_DEAD_ADAPTER = re.compile(
-    r"health compromised|Fatal error|\bsynd 0x|Health issue|recovery flow aborted|recovery failed"
-    r"|in (?:fatal|error) state"
-)
 # What a reader of the log says of corrected errors, retries and the like (KernelEvent.severity);
-# without a word an event is of its class's full weight, as one that folds both kinds is.
+# without a word an event is of its class's full weight.
 _LESS, _LEAST = "degraded", "info"
 
 
@@ -68,8 +74,7 @@ def gpu_of(event: KernelEvent, case: Case) -> GpuHealth | None:
 
 def recovery_action(event: KernelEvent) -> int | None:
     """The number that an Xid 154 changed the GPU's recovery action to."""
-    match = _RECOVERY.search(event.text) if event.code == _ACTION else None
-    return int(match[1], 16) if match else None
+    return recovery_action_of(event.text) if event.code == RECOVERY_ACTION else None
 
 
 def _is_over(event: KernelEvent, case: Case) -> bool:
@@ -80,7 +85,19 @@ def _is_over(event: KernelEvent, case: Case) -> bool:
     if event.class_ == C.GPU_INTERNAL_FAULT and event.code is None:
         # The driver could not start it then, and tells its memory now.
         return gpu.memory_total_bytes is not None
-    return event.code in _MENDED_BY_RESET and gpu.recovery_action == 0
+    return event.code in _MENDED_BY_RESET and _asks_for_nothing(event, gpu, case)
+
+
+def _asks_for_nothing(event: KernelEvent, gpu: GpuHealth, case: Case) -> bool:
+    """Whether the driver wants nothing done: by NVML, else by an Xid 154 after ``event``."""
+    if gpu.recovery_action is not None:
+        return gpu.recovery_action == 0
+    last_s = _last_s(event)
+    return any(
+        recovery_action(one) == 0 and last_s is not None and (_last_s(one) or 0.0) > last_s
+        for one in case.facts.kernel_events
+        if one.code == RECOVERY_ACTION and gpu_of(one, case) is gpu
+    )
 
 
 def _last_s(event: KernelEvent) -> float | None:
@@ -113,31 +130,33 @@ def _internal(event: KernelEvent, case: Case) -> Severity:
 
 
 def _nvlink(event: KernelEvent, case: Case) -> Severity:
-    lost = "LINK_DOWN" in event.text
-    if not lost and (event.severity == _LESS or _NONFATAL.search(event.text)):
+    lost = LINK_DOWN.search(event.text)
+    if not lost and (event.severity == _LESS or NONFATAL.search(event.text)):
         return _FAULT if is_repeated(event, case) else _WARNING
-    if lost or event.code in _LINK_LOST or re.search(r"\bfatal\b", event.text, re.IGNORECASE):
+    if lost or event.code in _LINK_LOST or FATAL.search(event.text):
         return _FATAL
     return _FAULT if is_repeated(event, case) or event.code else _WARNING
 
 
 def _followup(event: KernelEvent, case: Case) -> Severity:
-    """Clean-up of another fault; Xid 154 counts by its number.
+    """Clean-up of another fault; Xid 154 counts by its number, the last where there are several.
 
-    Of several the last counts, and only the first is told: NVML has the last word then.
+    NVML has the last word. A number that nobody knows yet drains no host.
     """
-    if event.code != _ACTION:
+    if event.code != RECOVERY_ACTION:
         return _application(event, case)
     gpu, action = gpu_of(event, case), recovery_action(event)
     over = gpu is not None and not gpu.lost and gpu.recovery_action == 0
     if action == 0 or over:
         return _NOTE
-    return _FATAL if action is not None and event.count == 1 else _WARNING
+    if action is None:
+        return _WARNING
+    return _FATAL if action in RECOVERY_ACTIONS else _FAULT
 
 
 def _nvswitch_fatal(event: KernelEvent, case: Case) -> Severity:
     del case
-    return _FATAL if event.code is None or event.code in FATAL | ALWAYS_FATAL else _FAULT
+    return _FATAL if event.code is None or event.code in sxid.FATAL | sxid.ALWAYS_FATAL else _FAULT
 
 
 def _nvswitch(event: KernelEvent, case: Case) -> Severity:
@@ -147,9 +166,9 @@ def _nvswitch(event: KernelEvent, case: Case) -> Severity:
 
 def _adapter(event: KernelEvent, case: Case) -> Severity:
     del case
-    if event.severity == _LESS or "NETDEV WATCHDOG" in event.text or "igh temp" in event.text:
+    if event.severity == _LESS or LESS_OF_ADAPTER.search(event.text):
         return _WARNING
-    return _FATAL if _DEAD_ADAPTER.search(event.text) else _FAULT
+    return _FATAL if DEAD_ADAPTER.search(event.text) else _FAULT
 
 
 def _link(event: KernelEvent, case: Case) -> Severity:
@@ -165,17 +184,19 @@ def _pcie(event: KernelEvent, case: Case) -> Severity:
     """Uncorrected and fatal drains; a slot that lost its card may have been emptied on purpose."""
     if event.severity == _LESS:
         return _WARNING if event.count >= case.limits.corrected_events else _NOTE
-    if event.severity == _LEAST or _NONFATAL.search(event.text):
+    if event.severity == _LEAST or NONFATAL.search(event.text):
         return _WARNING
-    if re.search(r"\(Fatal\)|ERR_FATAL", event.text):
+    if FATAL_PCIE.search(event.text):
         return _FATAL
-    return _WARNING if "Slot(" in event.text else _FAULT
+    return _WARNING if SLOT.search(event.text) else _FAULT
 
 
 def _host_memory(event: KernelEvent, case: Case) -> Severity:
     if event.severity in {_LESS, _LEAST}:
         return _WARNING if event.count >= case.limits.corrected_events else _NOTE
-    return _FAULT if "Deferred" in event.text else _FATAL
+    if RECOVERED.search(event.text):
+        return _WARNING
+    return _FAULT if DEFERRED.search(event.text) else _FATAL
 
 
 def _stall(event: KernelEvent, case: Case) -> Severity:
@@ -186,7 +207,7 @@ def _stall(event: KernelEvent, case: Case) -> Severity:
 
 def _storage(event: KernelEvent, case: Case) -> Severity:
     """A disk of this host that fails again and again; a file system others use accuses nobody."""
-    own = _OWN_DISK.search(f"{event.device or ''} {event.text}")
+    own = OWN_DISK.search(f"{event.device or ''} {event.text}")
     return _FAULT if own and is_repeated(event, case) else _WARNING
 
 

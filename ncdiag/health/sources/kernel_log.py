@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
+from ncdiag.health.kernel_words import RECOVERY_ACTION, weighty_words
 from ncdiag.health.sources.found import Found, absent, denied, failed, read, unanswered
 from ncdiag.health.sources.kernel_lines import read_kernel_lines
 from ncdiag.health.sources.kernel_ring import KERNEL_RING, KernelRing
@@ -29,6 +30,7 @@ _TEXT_CHARS: Final = 500
 # More different ones tell an operator nothing.
 _MOST_EVENTS: Final = 512
 _NAMED_BY: Final = ("pci", "switch", "device", "interface", "unit")
+_Key = tuple[str, int | None, str | None, str | None, tuple[bool, ...]]
 _PCI: Final = re.compile(r"([0-9A-Fa-f]{4,8}):([0-9A-Fa-f]{2}:[0-9A-Fa-f]{2})(\.[0-7])?")
 
 
@@ -107,21 +109,34 @@ def _of_file(number: int) -> Found:
 
 
 def kernel_events(events: Iterable[Event]) -> tuple[KernelEvent, ...]:
-    """Events of the kernel with equal ones as one, in the order of their first appearance."""
-    found: dict[tuple[str, int | None, str | None], KernelEvent] = {}
+    """Events of the kernel with equal ones as one, in the order of their first appearance.
+
+    Of an Xid 154 the last word counts, and is the one that is kept.
+    """
+    found: dict[_Key, KernelEvent] = {}
+    told_at: dict[_Key, int] = {}
     for event in events:
         # Links that come up are no fault.
         link_is_fine = event.details.get("state", "down") != "down"
         if event.class_name == FindingClass.NIC_LINK_DOWN and link_is_fine:
             continue
         one = _kernel_event(event)
-        key = one.class_, one.code, one.device
+        key = _key(one, one.device)
         if key not in found and len(found) >= _MOST_EVENTS:
-            key = one.class_, one.code, None
-        before = found.get(key)
-        if before is not None or len(found) < 2 * _MOST_EVENTS:
-            found[key] = one if before is None else _added(before, one)
+            key = _key(one, None)
+        before, line = found.get(key), (event.last or event.place).line
+        if before is None and len(found) >= 2 * _MOST_EVENTS:
+            continue
+        is_newer = line >= told_at.get(key, line)
+        told_at[key] = max(line, told_at.get(key, line))
+        found[key] = one if before is None else _added(before, one, is_newer=is_newer)
     return tuple(found.values())
+
+
+def _key(one: KernelEvent, device: str | None) -> _Key:
+    """What events have in common that are counted as one: also how much they weigh."""
+    words = () if one.code == RECOVERY_ACTION else weighty_words(one.text)
+    return one.class_, one.code, device, one.severity, words
 
 
 def _kernel_event(event: Event) -> KernelEvent:
@@ -153,18 +168,18 @@ def _since_boot(place: Place) -> float | None:
     return time_.seconds if time_ and time_.clock is Clock.UPTIME else None
 
 
-def _added(before: KernelEvent, one: KernelEvent) -> KernelEvent:
+def _added(before: KernelEvent, one: KernelEvent, *, is_newer: bool) -> KernelEvent:
     firsts = [at for at in (before.since_boot_s, one.since_boot_s) if at is not None]
     lasts = [at for at in (before.last_since_boot_s, one.last_since_boot_s) if at is not None]
     return KernelEvent(
         class_=before.class_,
-        text=before.text,
+        text=one.text if is_newer and one.code == RECOVERY_ACTION else before.text,
         code=before.code,
         device=before.device if before.device == one.device else None,
         since_boot_s=min(firsts, default=None),
         last_since_boot_s=max(lasts, default=None),
         count=before.count + one.count,
-        severity=before.severity if before.severity == one.severity else None,
+        severity=before.severity,
     )
 
 
