@@ -25,7 +25,7 @@ ALONE = frozenset(
     {
         "test_bench.py",
         "test_bench_torch.py",
-        "test_burn_in.py",
+        "test_burn_in_command.py",
         "test_burn_in_netlab.py",
         "test_gpu.py",
         "test_netlab.py",
