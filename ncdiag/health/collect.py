@@ -199,7 +199,8 @@ def merged(
             told = {name: _fact(name, raw) for name, raw in line.facts.items()}
         except (msgspec.MsgspecError, KeyError) as error:
             told, state, reason = {}, SourceState.FAILED, one_line(error)
-        if found := told.pop("gpus", None):
+        # A driver that lists no GPUs says so, and whoever remembers some is not believed.
+        if (found := told.pop("gpus", None)) is not None:
             gpus[source] = found
         _take(facts, told)
         readings.append(

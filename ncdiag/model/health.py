@@ -226,15 +226,16 @@ class PciKind(StrEnum):
 class PciDevice:
     """A GPU, adapter, switch or drive on the PCIe bus.
 
-    ``name`` is the driver's (``mlx5_0``, ``nvme0``). ``aer`` counts errors of Advanced Error
-    Reporting: ``correctable``, ``nonfatal``, ``fatal``. ``acs_redirects`` is true for a bridge
-    that sends peer-to-peer traffic up to the root.
+    ``name`` is the driver's (``mlx5_0``, ``nvme0``), ``driver`` what the kernel bound to it.
+    ``aer`` counts errors of Advanced Error Reporting: ``correctable``, ``nonfatal``, ``fatal``.
+    ``acs_redirects`` is true for a bridge that sends peer-to-peer traffic up to the root.
     """
 
     address: str
     kind: PciKind
     vendor: str | None = None
     name: str | None = None
+    driver: str | None = None
     link: LinkCapability | None = None
     aer: Mapping[str, int] = field(default_factory=dict)
     acs_redirects: bool | None = None

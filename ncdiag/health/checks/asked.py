@@ -1,6 +1,7 @@
 """How asking went: sources that hang, refuse or fail are findings themselves."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ncdiag.health.checks.check import (
     GPU_SOURCES,
@@ -16,6 +17,8 @@ from ncdiag.model.health import PciKind, Severity, Source, SourceReading, Source
 # These only read memory of the kernel: where they do not answer, the host or the collector is
 # starved, and nothing is said against a driver.
 _NEVER_WAIT = (Source.PROC, Source.LIMITS)
+# DCGM keeps a library of its own open, and answers also where no program can begin any more.
+_DRIVERS = (Source.NVML, Source.NVIDIA_SMI, Source.ROCM_SMI)
 _NAMES = {Source.NVML: "NVML", Source.DCGM: "DCGM"}
 _WHO = {Source.KERNEL_LOG: "the kernel log"}
 
@@ -36,17 +39,24 @@ def _hung(case: Case) -> Iterator[Outcome]:
     if _nothing_read(case):
         yield Silent("no source answered at all: the host or the collector is starved")
         return
-    starved = any(one.source in _NEVER_WAIT for one in _in_state(case, SourceState.TIMED_OUT))
     for one in asked:
         if one.state is SourceState.TIMED_OUT:
-            name = _NAMES.get(one.source, str(one.source))
+            why, severity = _stuck(one.source, case)
             yield Trip(
-                text=f"{name} gave no answer"
-                + (": a GPU or its driver is stuck" if not starved else ", as others on this host"),
+                text=f"{_NAMES.get(one.source, str(one.source))} gave no answer{why}",
                 device=str(one.source),
-                severity=Severity.WARNING if starved else Severity.FAULT,
+                severity=severity,
                 measured=quoted(one.reason) if one.reason else None,
             )
+
+
+def _stuck(source: Source, case: Case) -> tuple[str, Severity]:
+    """What it means that ``source`` hangs; DCGM does so by itself where drivers answer."""
+    if any(one.source in _NEVER_WAIT for one in _in_state(case, SourceState.TIMED_OUT)):
+        return ", as others on this host", Severity.WARNING
+    if source is Source.DCGM and case.read(*_DRIVERS):
+        return ", and the driver does", Severity.WARNING
+    return ": a GPU or its driver is stuck", Severity.FAULT
 
 
 def _others_timed_out(case: Case) -> Iterator[Outcome]:
@@ -62,10 +72,15 @@ def _denied(case: Case) -> Iterator[Outcome]:
 
 
 def _failed(case: Case) -> Iterator[Outcome]:
-    """Failures; drivers of GPUs that fail where GPUs are, with nobody else to ask, are a fault."""
+    """Failures; drivers of GPUs that fail where GPUs are, with nobody else to ask, are a fault.
+
+    What else cannot be read keeps nobody from running a job.
+    """
     failed = _in_state(case, SourceState.FAILED)
     others = [one for one in failed if one.source not in GPU_SOURCES]
-    yield from _told(others, "could not be read", case)
+    for outcome in _told(others, "could not be read", case):
+        is_trip = isinstance(outcome, Trip)
+        yield replace(outcome, severity=Severity.WARNING) if is_trip else outcome
     for one in failed:
         if one.source in GPU_SOURCES:
             name = _NAMES.get(one.source, str(one.source))
@@ -77,7 +92,7 @@ def _failed(case: Case) -> Iterator[Outcome]:
 
 
 def _weight_of_driver(source: Source, case: Case) -> Severity:
-    if source is Source.DCGM or case.read(*GPU_SOURCES):
+    if source is Source.DCGM or case.read(*_DRIVERS):
         return Severity.WARNING
     has_gpus = case.expected.gpus or any(
         device.kind is PciKind.GPU and "10de" in (device.vendor or "").lower()

@@ -36,11 +36,21 @@ class ExpectedHost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UsualPort:
+    """What nearly all hosts tell of the RDMA port of one name; ``None`` where they disagree."""
+
+    state: str | None = None
+    rate: str | None = None
+    width: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """What a rule is given.
 
     ``before`` is an earlier reading of the same boot, by a clock that went forward: ``None`` where
-    rising counters cannot be told. ``interval_s`` is the time between the two.
+    rising counters cannot be told. ``interval_s`` is the time between the two. ``usual_ports`` are
+    RDMA ports by name as nearly all hosts of the fleet have them.
     """
 
     facts: HealthFacts
@@ -49,6 +59,7 @@ class Case:
     clock_went_back_s: float | None = None
     expected: ExpectedHost = field(default_factory=ExpectedHost)
     limits: Limits = field(default_factory=Limits)
+    usual_ports: Mapping[str, UsualPort] = field(default_factory=dict)
 
     @property
     def is_booting(self) -> bool:

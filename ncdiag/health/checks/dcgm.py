@@ -1,6 +1,7 @@
 """What DCGM's own watches say of a GPU."""
 
 from ncdiag.health.checks.check import Case, Check, Trip, for_each_gpu, quoted
+from ncdiag.health.checks.nvlink import uses_links
 from ncdiag.model.finding import FindingClass
 from ncdiag.model.health import GpuHealth, Severity, Source
 from ncdiag.read.signatures.xid_catalogue import BUS, GSP, INTERNAL, MEMORY, NVLINK, XIDS
@@ -9,16 +10,19 @@ _OF_HARDWARE = (BUS, GSP, INTERNAL, MEMORY, NVLINK)
 
 
 def _incidents(gpu: GpuHealth, case: Case) -> list[Trip] | None:
-    del case
     if gpu.incidents is None:
         return None
     return [
-        Trip(
-            text=f"DCGM: {quoted(text)}",
-            severity=Severity.FAULT if "failure" in text.lower() else Severity.WARNING,
-        )
+        Trip(text=f"DCGM: {quoted(text)}", severity=_weight(text.lower(), gpu, case))
         for text in gpu.incidents
     ]
+
+
+def _weight(text: str, gpu: GpuHealth, case: Case) -> Severity:
+    """DCGM also complains of NVLinks of cards that have no bridge."""
+    if "nvlink" in text and "down" in text and not uses_links(gpu, case):
+        return Severity.NOTE
+    return Severity.FAULT if "failure" in text else Severity.WARNING
 
 
 def _last_xid(gpu: GpuHealth, case: Case) -> list[Trip] | None:
@@ -46,6 +50,7 @@ CHECKS = (
         meaning="DCGM's background watches complain of this GPU.",
         fix="dcgmi health -c; dcgmi diag -r 3 when no job runs",
         sources=(Source.DCGM,),
+        also=(Source.NVML, Source.PCIE),
         rule=for_each_gpu(_incidents, "DCGM tells no incidents"),
     ),
     Check(

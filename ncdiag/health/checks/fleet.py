@@ -1,11 +1,11 @@
 """Who differs from nearly all other hosts, and what that means for them."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from ncdiag.health.checks.check import Check, quoted, usual
+from ncdiag.health.checks.check import Check, UsualPort, quoted, usual
 from ncdiag.health.checks.limits import Limits
 from ncdiag.health.checks.of_many import CLOCK_SKEW, UNLIKE_FLEET
 from ncdiag.health.checks.ports import ACTIVE, port_name
@@ -176,24 +176,41 @@ def _made(
 
 def _ports(facts: Mapping[str, HealthFacts], limits: Limits) -> Iterator[tuple[str, HealthFinding]]:
     """Ports that are down or slow here, and up or fast on nearly all hosts that have them."""
-    by_name: dict[str, dict[str, IbPort]] = {}
-    for host, told in facts.items():
-        for port in told.ib_ports:
-            by_name.setdefault(port_name(port), {})[host] = port
-    for name, ports in by_name.items():
-        state = usual((port.state or "" for port in ports.values()), limits)
-        if state != ACTIVE:
+    for name, ports in _by_name(facts).items():
+        most = _usual_port(ports.values(), limits)
+        if most.state != ACTIVE:
             continue
-        up = {host: port for host, port in ports.items() if port.state == ACTIVE}
-        rate = usual((str(p.rate_gbit_per_s) for p in up.values() if p.rate_gbit_per_s), limits)
-        width = usual((str(port.width) for port in up.values() if port.width), limits)
+        up = sum(port.state == ACTIVE for port in ports.values())
         for host, port in ports.items():
-            if (finding := _odd_port(port, rate, width, len(up))) is not None:
+            if (finding := _odd_port(port, most.rate, most.width, up)) is not None:
                 finding = replace(finding, device=quoted(name))
                 uptime_s = facts[host].uptime_s
                 if uptime_s is not None and uptime_s < limits.boot_grace_s:
                     finding = replace(finding, severity=Severity.WARNING)
                 yield host, finding
+
+
+def usual_ports(facts: Mapping[str, HealthFacts], limits: Limits) -> dict[str, UsualPort]:
+    """Each RDMA port by its name, as nearly all hosts have it."""
+    return {name: _usual_port(ports.values(), limits) for name, ports in _by_name(facts).items()}
+
+
+def _by_name(facts: Mapping[str, HealthFacts]) -> dict[str, dict[str, IbPort]]:
+    by_name: dict[str, dict[str, IbPort]] = {}
+    for host, told in facts.items():
+        for port in told.ib_ports:
+            by_name.setdefault(port_name(port), {})[host] = port
+    return by_name
+
+
+def _usual_port(ports: Iterable[IbPort], limits: Limits) -> UsualPort:
+    ports = list(ports)
+    up = [port for port in ports if port.state == ACTIVE]
+    return UsualPort(
+        state=usual((port.state or "" for port in ports), limits),
+        rate=usual((str(port.rate_gbit_per_s) for port in up if port.rate_gbit_per_s), limits),
+        width=usual((str(port.width) for port in up if port.width), limits),
+    )
 
 
 def _odd_port(port: IbPort, rate: str | None, width: str | None, up: int) -> HealthFinding | None:

@@ -4,6 +4,7 @@ from statistics import median
 
 from ncdiag.health.checks.check import (
     GPU_SOURCES,
+    NVIDIA_SOURCES,
     Case,
     Check,
     Trip,
@@ -11,8 +12,10 @@ from ncdiag.health.checks.check import (
     for_each_gpu,
 )
 from ncdiag.model.finding import FindingClass
-from ncdiag.model.health import GpuHealth, Severity
+from ncdiag.model.health import GpuHealth, Severity, Source
 
+# No sensor tells what is beyond these: it is broken, and tells nothing.
+_COLDEST_C, _HOTTEST_C = -100.0, 300.0
 _HARDWARE = {
     "hw_thermal_slowdown": "the hardware slows the GPU down for heat",
     "hw_power_brake_slowdown": "the power supply tells the GPU to slow down",
@@ -28,7 +31,7 @@ def _temperature(gpu: GpuHealth, case: Case) -> list[Trip] | None:
     return _hot(
         "",
         (gpu.temperature_c, gpu.temperature_limit_c),
-        case.limits.gpu_temperature_c,
+        _most(case.limits.gpu_temperature_c, case),
         case.limits.gpu_temperature_margin_c,
     )
 
@@ -37,9 +40,15 @@ def _memory_temperature(gpu: GpuHealth, case: Case) -> list[Trip] | None:
     return _hot(
         "memory ",
         (gpu.memory_temperature_c, gpu.memory_temperature_limit_c),
-        case.limits.memory_temperature_c,
+        _most(case.limits.memory_temperature_c, case),
         case.limits.gpu_temperature_margin_c,
     )
+
+
+def _most(limit_c: float, case: Case) -> float:
+    """``limit_c``, but for the hottest spots that GPUs of AMD tell of."""
+    is_amd = case.read(Source.ROCM_SMI) and not case.read(*NVIDIA_SOURCES)
+    return max(limit_c, case.limits.hot_spot_c) if is_amd else limit_c
 
 
 def _hot(
@@ -47,7 +56,7 @@ def _hot(
 ) -> list[Trip] | None:
     """A fault when hot and near the GPU's own limit (or that is not known), else a warning."""
     now, own = told
-    if now is None:
+    if now is None or not _COLDEST_C < now < _HOTTEST_C:
         return None
     margin = own - now if own is not None and own > 0 else None
     hot, near = now > most, margin is not None and margin < least_margin
@@ -124,8 +133,9 @@ CHECKS = (
         id="gpu_temperature",
         title="GPU temperature",
         severity=Severity.FAULT,
-        meaning="Above 85 °C. It is a fault where the GPU is near its own limit, or that limit is "
-        "not known: under load it slows itself and every rank that waits for it.",
+        meaning="Above 85 °C, or 100 °C at the hottest spot of GPUs of AMD. It is a fault where "
+        "the GPU is near its own limit, or that limit is not known: under load it slows itself and "
+        "every rank that waits for it.",
         fix="Look at fans, air flow and the neighbours: nvidia-smi -q -d TEMPERATURE; ipmitool sdr",
         sources=GPU_SOURCES,
         rule=for_each_gpu(_temperature, "no GPU tells its temperature"),

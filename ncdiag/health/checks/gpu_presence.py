@@ -1,6 +1,7 @@
 """Whether all GPUs are there, and what the driver wants done with them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ncdiag.health.checks.check import (
     GPU_SOURCES,
@@ -17,6 +18,7 @@ from ncdiag.health.checks.check import (
 from ncdiag.model.finding import FindingClass
 from ncdiag.model.health import GpuHealth, PciKind, Severity, Source, SourceState
 from ncdiag.model.units import format_count
+from ncdiag.read.gpu.words import DRIVER_NOT_LOADED
 
 # The vendor whose driver lists all its GPUs that are on the bus.
 _NVIDIA = "10de"
@@ -34,10 +36,12 @@ def _missing(case: Case) -> Iterator[Outcome]:
             class_=FindingClass.GPU_FELL_OFF_BUS,
         )
     listed, on_bus, wanted = _listed(case), _on_bus(case), case.expected.gpus
-    if listed is not None and case.read(*NVIDIA_SOURCES) and listed < on_bus:
-        yield _fewer("the driver lists", listed, on_bus, "on the PCIe bus")
-    elif listed is not None and wanted is not None and listed < wanted:
+    if listed is not None and wanted is not None and listed < wanted:
         yield _fewer("the driver lists", listed, wanted, "by the hosts file")
+    elif listed is not None and case.read(*NVIDIA_SOURCES) and listed < on_bus:
+        yield _fewer_than_on_bus("the driver lists", listed, on_bus, case)
+    elif listed is None and not wanted and on_bus and _is_not_loaded(case):
+        yield _fewer_than_on_bus("the driver is not loaded and lists", 0, on_bus, case)
     elif listed is None and wanted and _has_no_driver(case):
         yield from _without_driver(on_bus, wanted, case)
     elif listed is None and not lost:
@@ -50,10 +54,31 @@ def _listed(case: Case) -> int | None:
 
 
 def _on_bus(case: Case) -> int:
+    """The GPUs that NVIDIA's driver should have; others are handed to virtual machines, say."""
     return sum(
-        device.kind is PciKind.GPU and _NVIDIA in (device.vendor or "").lower()
+        device.kind is PciKind.GPU
+        and _NVIDIA in (device.vendor or "").lower()
+        and device.driver in {None, "nvidia"}
         for device in case.facts.pci_devices
     )
+
+
+def _is_not_loaded(case: Case) -> bool:
+    """Whether a tool of NVIDIA is installed and says so, and the kernel's modules agree."""
+    said = any(
+        one.state is SourceState.ABSENT and one.reason == DRIVER_NOT_LOADED
+        for one in case.facts.sources
+    )
+    return said and "nvidia" not in (case.facts.modules or ())
+
+
+def _fewer_than_on_bus(what: str, listed: int, on_bus: int, case: Case) -> Trip:
+    """Containers see the whole bus, and only the GPUs that they are given."""
+    trip = _fewer(what, listed, on_bus, "on the PCIe bus")
+    if not any(one.path == "/" and one.kind == "overlay" for one in case.facts.mounts):
+        return trip
+    text = f"{trip.text}; a container may be given fewer"
+    return replace(trip, text=text, severity=Severity.WARNING)
 
 
 def _has_no_driver(case: Case) -> bool:
@@ -128,7 +153,7 @@ CHECKS = (
         "a GPU that the driver lists and cannot reach drains the host.",
         fix="Look for Xid 79 and PCIe errors: dmesg -T | grep -iE 'xid|aer'; power-cycle the host",
         sources=(*GPU_SOURCES, Source.PCIE),
-        also=(Source.MODULES,),
+        also=(Source.MODULES, Source.MOUNTS),
         rule=_missing,
     ),
     Check(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ncdiag.health.checks.check import Case, Check, ExpectedHost, Scope, Silent, Trip
-from ncdiag.health.checks.fleet import Comparison, compare
+from ncdiag.health.checks.fleet import Comparison, compare, usual_ports
 from ncdiag.health.checks.limits import Limits
 from ncdiag.health.checks.table import CHECKS
 from ncdiag.model.health import (
@@ -37,7 +37,10 @@ def check_host(
     limits: Limits | None = None,
 ) -> HostHealth:
     """Judge one host; ``before`` is an earlier reading, which rising counters are told from."""
-    case = _case(facts, before, expected or ExpectedHost(), limits or Limits())
+    return _judged(host, _case(facts, before, expected or ExpectedHost(), limits or Limits()))
+
+
+def _judged(host: str, case: Case) -> HostHealth:
     findings: list[HealthFinding] = []
     not_known: list[NotKnown] = []
     passed: list[str] = []
@@ -50,7 +53,7 @@ def check_host(
             not_known.append(NotKnown(check=check.id, reason=silent))
         elif not trips:
             passed.append(check.id)
-    return _host(host, facts, findings, not_known, passed)
+    return _host(host, case.facts, findings, not_known, passed)
 
 
 def failed_host(host: str, error: str) -> HostHealth:
@@ -73,17 +76,13 @@ def judge_fleet(
     """
     before, expected, errors = before or {}, expected or {}, errors or {}
     limits = limits or Limits()
-    comparison = compare(facts, limits)
+    comparison, usual_by_name = compare(facts, limits), usual_ports(facts, limits)
     judged: dict[str, HostHealth] = {}
     for host in dict.fromkeys((*hosts, *facts, *errors)):
         if host in facts:
-            alone = check_host(
-                host,
-                facts[host],
-                before=before.get(host),
-                expected=expected.get(host),
-                limits=limits,
-            )
+            wanted = expected.get(host) or ExpectedHost()
+            case = _case(facts[host], before.get(host), wanted, limits)
+            alone = _judged(host, replace(case, usual_ports=usual_by_name))
             judged[host] = _compared(alone, comparison)
         else:
             judged[host] = failed_host(host, errors.get(host, "no answer"))

@@ -36,6 +36,9 @@ class Limits:
     memory_temperature_c: float = _limit(
         95.0, "°C", "JEDEC HBM: refresh doubles above 85 °C, and most GPUs slow down by 95 °C"
     )
+    hot_spot_c: float = _limit(
+        100.0, "°C", "GPUs of AMD tell their hottest spot, and slow down at 100 to 110 °C"
+    )
     clock_share_of_peers: float = _limit(
         0.97,
         "share of peers",

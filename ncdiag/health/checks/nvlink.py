@@ -62,7 +62,7 @@ def _down(case: Case) -> Iterator[Outcome]:
     if not gpus:
         yield Silent("no GPU tells the state of an NVLink")
         return
-    switched = _is_switched(case)
+    switched = is_switched(case)
     nowhere = not any(_active(gpu) for gpu in gpus)
     for gpu in gpus:
         down = _lost(gpu, case) or _unlike_peers(gpu, gpus, switched=switched, case=case)
@@ -89,13 +89,24 @@ def _inactive(gpu: GpuHealth) -> set[int]:
     return {link.link for link in gpu.nvlinks or () if link.active is False}
 
 
-def _is_switched(case: Case) -> bool:
-    """Whether this host's GPUs are on NVSwitches, or on a board that has all links in use."""
+def is_switched(case: Case) -> bool:
+    """Whether this host's GPUs are on NVSwitches, or on a board that has all links in use.
+
+    A virtual machine that is given one GPU of such a board has nothing to link it to.
+    """
     switches = any(device.kind is PciKind.NVSWITCH for device in case.facts.pci_devices)
-    return switches or any(
-        gpu.fabric_state is not None or "SXM" in (gpu.name or "").upper()
-        for gpu in answering_gpus(case)
+    return switches or (
+        len(case.facts.gpus) > 1
+        and any(
+            gpu.fabric_state is not None or "SXM" in (gpu.name or "").upper()
+            for gpu in answering_gpus(case)
+        )
     )
+
+
+def uses_links(gpu: GpuHealth, case: Case) -> bool:
+    """Whether this GPU is meant to have NVLinks up."""
+    return not gpu.mig_mode and (bool(_active(gpu)) or is_switched(case))
 
 
 def _lost(gpu: GpuHealth, case: Case) -> set[int]:
@@ -139,7 +150,8 @@ def _manager(case: Case) -> Iterator[Outcome]:
         return
     for gpu, state in fabric:
         if state != "completed":
-            waits = state == "in progress" and case.is_booting
+            # A GPU that is split uses no NVLink.
+            waits = state != "failed" and (case.is_booting or gpu.mig_mode)
             yield Trip(
                 text=f"is not part of the NVLink fabric: {quoted(state)}",
                 device=gpu_name(gpu),

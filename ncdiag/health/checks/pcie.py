@@ -75,15 +75,18 @@ def _speed(link: LinkCapability) -> str | None:
 
 
 def _saves_power(device: PciDevice, link: LinkCapability) -> bool:
-    """An idle GPU falls back to the first generation; under load it comes back by itself."""
-    return device.kind is PciKind.GPU and link.current_gigatransfers_per_s == (
+    """An idle GPU falls back to the first generation; under load it comes back by itself.
+
+    The link of an NVSwitch is for its management alone.
+    """
+    return device.kind in {PciKind.GPU, PciKind.NVSWITCH} and link.current_gigatransfers_per_s == (
         IDLE_GIGATRANSFERS_PER_S
     )
 
 
 def _weight(device: PciDevice, case: Case) -> Severity:
     """A fault where jobs depend on it: GPUs, and adapters that RDMA or the hosts file uses."""
-    if device.kind in {PciKind.GPU, PciKind.NVSWITCH}:
+    if device.kind is PciKind.GPU:
         return Severity.FAULT
     key = pci_key(device.address)
     rdma = any(pci_key(port.pci_address) == key for port in case.facts.ib_ports)

@@ -9,6 +9,7 @@ from ncdiag.health.checks.check import (
     Outcome,
     Silent,
     Trip,
+    UsualPort,
     quoted,
     risen,
     rises,
@@ -25,6 +26,9 @@ from ncdiag.model.health import EthernetPort, IbPort, Severity, Source
 from ncdiag.model.units import format_rate
 
 ACTIVE = "ACTIVE"
+_LIKE_IT = "the ports like it are up"
+# A port that is so on all hosts is unused or slower by design, or its switch is at fault: no host.
+_EVERYWHERE = "; it is so on nearly all hosts"
 
 
 def port_name(port: IbPort) -> str:
@@ -68,13 +72,23 @@ def _down(case: Case) -> Iterator[Outcome]:
         for port in group:
             if port.state != ACTIVE and (why := _expected_up(port, case, most)):
                 physical = f", {quoted(port.physical_state)}" if port.physical_state else ""
+                everywhere = why == _LIKE_IT and _usual(port, case).state not in {None, ACTIVE}
+                text = f"the port is {quoted(port.state or '')}{physical}; {why}"
                 yield Trip(
-                    text=f"the port is {quoted(port.state or '')}{physical}; {why}",
+                    text=text + (_EVERYWHERE if everywhere else ""),
                     device=port_name(port),
-                    severity=Severity.WARNING if case.is_booting else Severity.FAULT,
+                    severity=_less_if(Severity.FAULT, everywhere or case.is_booting),
                     measured=quoted(port.state or ""),
                     limit=ACTIVE,
                 )
+
+
+def _usual(port: IbPort, case: Case) -> UsualPort:
+    return case.usual_ports.get(port_name(port), UsualPort())
+
+
+def _less_if(severity: Severity, reason: bool) -> Severity:  # noqa: FBT001
+    return Severity.WARNING if reason else severity
 
 
 def _expected_up(port: IbPort, case: Case, most: str | None) -> str | None:
@@ -82,7 +96,7 @@ def _expected_up(port: IbPort, case: Case, most: str | None) -> str | None:
     if _names(port) & set(case.expected.nics):
         return "the hosts file names it"
     if most == ACTIVE:
-        return "the ports like it are up"
+        return _LIKE_IT
     earlier = port_before(port, case)
     if earlier is not None and earlier.state == ACTIVE:
         return "it was up in the earlier reading"
@@ -101,7 +115,18 @@ def _slow(case: Case) -> Iterator[Outcome]:
         most = usual(map(str, rates), case.limits)
         wide = usual((str(port.width) for port in group if port.width), case.limits)
         for port in group:
-            yield from _slower(port, most, wide)
+            for trip in _slower(port, most, wide):
+                fleet = _usual(port, case)
+                everywhere = (fleet.rate, fleet.width) == _speed(port)
+                severity = _less_if(Severity.FAULT, everywhere)
+                text = trip.text + (_EVERYWHERE if everywhere else "")
+                yield replace(trip, text=text, severity=severity)
+
+
+def _speed(port: IbPort) -> tuple[str | None, str | None]:
+    """Rate and width as fleets compare them."""
+    rate, width = port.rate_gbit_per_s, port.width
+    return str(rate) if rate else None, str(width) if width else None
 
 
 def _slower(port: IbPort, most: str | None, wide: str | None) -> Iterator[Trip]:
@@ -194,7 +219,13 @@ def _interface_down(case: Case) -> Iterator[Outcome]:
     for port in named:
         if port.state in {"down", "lowerlayerdown", "notpresent"}:
             text = f"the hosts file names it, and it is {quoted(port.state)}"
-            yield Trip(text=text, device=port.name, measured=quoted(port.state), limit="up")
+            yield Trip(
+                text=text,
+                device=port.name,
+                severity=Severity.WARNING if case.is_booting else Severity.FAULT,
+                measured=quoted(port.state),
+                limit="up",
+            )
 
 
 def _interface_errors(case: Case) -> Iterator[Outcome]:
@@ -263,6 +294,7 @@ CHECKS = (
         meaning="An interface that the hosts file names (nic=) is down. Others are not looked at.",
         fix="ip -br link; ethtool IFACE; check cable and switch port",
         sources=(Source.ETHERNET,),
+        also=(Source.PROC,),
         rule=_interface_down,
         class_=FindingClass.NIC_LINK_DOWN,
     ),

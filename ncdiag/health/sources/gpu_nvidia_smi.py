@@ -7,6 +7,7 @@ from ncdiag.health.sources.found import Found
 from ncdiag.health.sources.place import HostRoot
 from ncdiag.health.topology.programs import Answer, Outcome
 from ncdiag.model.text import visible
+from ncdiag.read.gpu import words
 from ncdiag.read.gpu.nvidia_smi_xml import read_nvidia_smi, unreached_gpus
 from ncdiag.read.gpu.reading import GpuReportError
 
@@ -33,7 +34,7 @@ def _told(answer: Answer) -> Found | None:
     """What the words mean that nvidia-smi has in place of a report, if they mean anything."""
     said = answer.output[:_LOOKED_AT].decode("utf-8", "replace") + "\n" + (answer.reason or "")
     if _NO_DRIVER in said:
-        return found.absent("the NVIDIA driver is not loaded")
+        return found.absent(words.DRIVER_NOT_LOADED)
     lost = unreached_gpus(said.encode("utf-8", "replace"))
     if lost:
         return found.read(gpus=lost)

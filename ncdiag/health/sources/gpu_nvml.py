@@ -12,6 +12,7 @@ from ncdiag.health.sources.gpu_nvml_queries import Nvml
 from ncdiag.health.sources.place import HostRoot
 from ncdiag.model.health import GpuHealth
 from ncdiag.model.text import visible
+from ncdiag.read.gpu import words
 from ncdiag.read.gpu.reading import MAX_GPUS, GpuReportError, with_vbios
 from ncdiag.read.gpu.recorded_nvml import read_recorded_nvml
 
@@ -46,7 +47,7 @@ def _not_begun(nvml: Nvml, error: Any) -> Found:
     if nvml.is_error(error, "LIBRARY_NOT_FOUND"):
         return found.absent("libnvidia-ml.so.1 is not installed")
     if nvml.is_error(error, "DRIVER_NOT_LOADED"):
-        return found.absent("the NVIDIA driver is not loaded")
+        return found.absent(words.DRIVER_NOT_LOADED)
     reason = f"NVML: {nvml.words(error)}"
     return found.denied(reason) if nvml.is_error(error, "NO_PERMISSION") else found.failed(reason)
 

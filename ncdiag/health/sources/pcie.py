@@ -91,6 +91,7 @@ def _device(root: HostRoot, one: _Seen) -> PciDevice:
         kind=one.kind,
         vendor=one.vendor,
         name=_name(root, folder, one.kind),
+        driver=None if is_bridge else root.target(f"{folder}/driver")[:64] or None,
         link=None if is_bridge else _link(root, folder, one.above),
         aer=_aer(root, folder),
         acs_redirects=_acs(root, folder) if is_bridge else None,

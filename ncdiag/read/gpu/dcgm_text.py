@@ -22,8 +22,8 @@ _NVLINK: Final = re.compile(r"NVLINK_(CRC_FLIT|CRC_DATA|REPLAY|RECOVERY)_ERROR_C
 # dcgm_structs.h: what stands in place of a value that is not there, for each type of value; the
 # sixteen numbers from the first on tell why.
 _BLANKS: Final = (0x7FFFFFF0, 0x7FFFFFFFFFFFFFF0, 140737488355328)
-# dcgmFabricManagerStatus_t: not started, in progress, success, and the rest are failures.
-_FABRIC: Final = {1: "not started", 2: "in progress", 3: "completed"}
+# dcgmFabricManagerStatus_t; 0, and from 5 on, say that it is not supported or not known.
+_FABRIC: Final = {1: "not started", 2: "in progress", 3: "completed", 4: "failed"}
 
 
 @dataclass(slots=True)
@@ -196,4 +196,4 @@ def _pcie(gpu: _Gpu) -> LinkCapability | None:
 
 
 def _fabric(status: int | None) -> str | None:
-    return None if not status else _FABRIC.get(status, "failed")
+    return None if status is None else _FABRIC.get(status)

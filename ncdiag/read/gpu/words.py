@@ -40,6 +40,8 @@ _RECOVERY: Final = {
     "bus reset": 6,
     "system reboot": 7,
 }
+# Why a source of GPUs is absent though it is installed.
+DRIVER_NOT_LOADED: Final = "the NVIDIA driver is not loaded"
 RESET: Final = 1
 DRAIN_AND_RESET: Final = 4
 
