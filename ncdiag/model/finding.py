@@ -199,11 +199,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Isolation:
-    """A host to leave out, and why."""
+    """A host to leave out, and why: the surest reason, and those besides that alone would do."""
 
     host: str
     confidence: float
     because: str
+    also: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

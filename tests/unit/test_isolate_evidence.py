@@ -417,6 +417,32 @@ def test_a_post_mortem_accuses_at_the_time_of_the_event_and_the_same_logs_count_
     assert other.run != piece.run
 
 
+def test_a_post_mortem_accuses_a_host_of_every_class_that_alone_would_do() -> None:
+    memory = a_fault(class_=FindingClass.GPU_MEMORY_ERROR, confidence=0.95)
+    surest = Isolation(
+        host="h1", confidence=0.95, because="gpu_memory_error on h1", also=(OUT.because,)
+    )
+    pieces = of_postmortem(a_postmortem(memory, a_fault(), isolate=(surest,)), {}, BEGAN_S)
+    assert [(one.class_, one.confidence, one.conclusive) for one in pieces] == [
+        ("gpu_memory_error", 0.95, True),
+        ("gpu_fell_off_bus", 0.9, True),
+    ]
+
+
+def test_what_is_less_sure_in_the_same_log_stays_sticky(tmp_path: Path) -> None:
+    log, store = tmp_path / "h7.log", tmp_path / "s.sqlite"
+    start = "2026-11-02T10:00:0{}+00:00 h7 kernel: "
+    fell = "NVRM: Xid (PCI:0000:43:00): 79, pid=501, name=python, GPU has fallen off the bus."
+    fault = "NVRM: Xid (PCI:0000:43:00): 62, pid=501, Internal micro-controller halt"
+    lines = [start.format(number) + line for number, line in enumerate((fault, fault, fell))]
+    log.write_text("\n".join(lines) + "\n")
+    assert main.run(["parse-log", str(log), "--record", "--store", str(store)]) == 1
+    with Ledger.open(store) as ledger:
+        told = {one.class_: one.conclusive for one in ledger.evidence()}
+    assert told["gpu_fell_off_bus"]
+    assert told["gpu_internal_fault"]
+
+
 def test_consequences_accuse_nobody_and_roots_that_isolate_nobody_are_inconclusive() -> None:
     echo, warning = a_fault(Role.CONSEQUENCE), a_fault(Role.WARNING)
     setting = a_fault(

@@ -1,6 +1,7 @@
 """Whom to leave out: hosts with hard evidence, or with a second, independent sign."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from ncdiag.diagnose.postmortem.blame import hosts_of
 from ncdiag.diagnose.postmortem.case import Case
@@ -49,7 +50,7 @@ _UNREACHABLE = ("no route", "timed out", "host is down", "unreachable")
 
 def isolate(drafts: Docket, case: Case) -> list[Isolation]:
     """The hosts to leave out, each once, the surest first."""
-    found: dict[str, Isolation] = {}
+    found: dict[str, list[Isolation]] = {}
     for draft in drafts:
         if draft.role is Role.CONSEQUENCE or draft.rule.isolate is Isolate.NO:
             _follow_driver(draft, case)
@@ -60,9 +61,28 @@ def isolate(drafts: Docket, case: Case) -> list[Isolation]:
             if not is_host_name(host):
                 continue
             entry = Isolation(host=host, confidence=round(draft.confidence, 2), because=because)
-            if host not in found or found[host].confidence < entry.confidence:
-                found[host] = entry
-    return sorted(found.values(), key=lambda entry: -entry.confidence)
+            found.setdefault(host, []).append(entry)
+    broken = _broken_besides(drafts, case)
+    listed = [_surest(entries, broken.get(host, ())) for host, entries in found.items()]
+    return sorted(listed, key=lambda entry: -entry.confidence)
+
+
+def _surest(entries: Sequence[Isolation], besides: Iterable[str]) -> Isolation:
+    """The surest of several reasons against a host, with the others."""
+    first = max(entries, key=lambda entry: entry.confidence)
+    reasons = dict.fromkeys((*(entry.because for entry in entries), *besides))
+    return replace(first, also=tuple(one for one in reasons if one != first.because))
+
+
+def _broken_besides(drafts: Docket, case: Case) -> dict[str, list[str]]:
+    """What broke as a consequence of a fault: a GPU that is gone is gone, whatever came before."""
+    found: dict[str, list[str]] = {}
+    for draft in drafts:
+        hardware = draft.tier is Tier.HARDWARE and draft.rule.isolate is Isolate.YES
+        if draft.role is Role.CONSEQUENCE and hardware:
+            for host in _hosts(draft, drafts, case):
+                found.setdefault(host, []).append(_because(draft, host))
+    return found
 
 
 def _because(draft: Draft, host: str) -> str:

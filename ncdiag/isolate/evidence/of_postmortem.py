@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ncdiag.isolate.evidence.times import run_name
-from ncdiag.model.finding import Finding, FirstSeen, Isolation, Postmortem, Role, SuspectKind
+from ncdiag.model.finding import Finding, FirstSeen, Postmortem, Role, SuspectKind
 from ncdiag.model.isolation import EvidenceKind, EvidencePiece
 from ncdiag.model.place import Clock
 from ncdiag.read.peel.stamps import Calendar, read
@@ -24,8 +24,9 @@ def of_postmortem(
 ) -> tuple[EvidencePiece, ...]:
     """What ``report`` says of hosts; ``written_s`` says when each input was last written to.
 
-    Hosts that it would isolate are accused for good. Other roots that point at a host are kept as
-    inconclusive; consequences and warnings accuse nobody.
+    Hosts that it would isolate are accused for good, of each class that alone would do, also
+    of hardware that broke as a consequence. Other roots that point at a host are kept as
+    inconclusive; other consequences and warnings accuse nobody.
     """
     return tuple(_Logs(written_s, now_s).pieces(report))
 
@@ -38,10 +39,14 @@ class _Logs:
     def pieces(self, report: Postmortem) -> Iterator[EvidencePiece]:
         used: set[tuple[str, str]] = set()
         for entry in report.isolate:
-            finding = _finding_of(entry, report)
-            class_ = finding.class_.value if finding else entry.because.partition(" ")[0]
-            used.add((entry.host, class_))
-            yield self._piece(entry.host, class_, finding, entry.confidence, entry.because)
+            for because in (entry.because, *entry.also):
+                finding = _finding_of(entry.host, because, report)
+                class_ = finding.class_.value if finding else because.partition(" ")[0]
+                if (entry.host, class_) in used:
+                    continue
+                used.add((entry.host, class_))
+                sure = finding.confidence if finding and because in entry.also else entry.confidence
+                yield self._piece(entry.host, class_, finding, sure, because)
         for finding in report.findings:
             if finding.role is not Role.ROOT or _blames_no_host(finding):
                 continue
@@ -108,14 +113,14 @@ def event_s(text: str, written_s: float) -> float:
     return min(seconds, written_s) if seconds <= written_s + _DAY_S else before.moment.seconds
 
 
-def _finding_of(entry: Isolation, report: Postmortem) -> Finding | None:
+def _finding_of(host: str, because: str, report: Postmortem) -> Finding | None:
     """The finding that is why a host is to be left out."""
-    class_ = entry.because.partition(" ")[0].rstrip(":")
+    class_ = because.partition(" ")[0].rstrip(":")
     own = [one for one in report.findings if one.class_.value == class_]
     naming = [
         one
         for one in own
-        if any(suspect.name.partition(":")[0] == entry.host for suspect in one.suspects)
+        if any(suspect.name.partition(":")[0] == host for suspect in one.suspects)
     ]
     return next(iter(naming or own), None)
 

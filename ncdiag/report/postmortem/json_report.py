@@ -26,7 +26,7 @@ def render(postmortem: Postmortem) -> bytes:
             "network": shown.network,
             "benchmarks": [_rounded(one, _RATE_DECIMALS) for one in shown.benchmarks],
             "findings": [_finding(one) for one in shown.findings],
-            "isolate": [_rounded(one, _SHARE_DECIMALS) for one in shown.isolate],
+            "isolate": [_isolation(one) for one in shown.isolate],
         }
     )
 
@@ -35,6 +35,11 @@ def _finding(finding: Finding) -> dict[str, Any]:
     """The fields under their public names: Python has a use of its own for ``class``."""
     values = _rounded(finding, _SHARE_DECIMALS)
     return {"class": values.pop("class_"), **values}
+
+
+def _isolation(entry: Isolation) -> dict[str, Any]:
+    """The surest reason; the findings tell the others."""
+    return {name: one for name, one in _rounded(entry, _SHARE_DECIMALS).items() if name != "also"}
 
 
 def _rounded(record: Finding | Isolation | BenchmarkSummary, decimals: int) -> dict[str, Any]:
