@@ -7,12 +7,12 @@ and then plans with what the first one left.
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from ncdiag.isolate.places.base import Asked, LeftAloneError, Place, given_reason
-from ncdiag.isolate.planning import Situation, is_as_left, make_plan, why_left_alone
+from ncdiag.isolate.planning import Situation, is_as_left, make_plan, why_left_alone, why_refused
 from ncdiag.isolate.policy import Budget
 from ncdiag.model.errors import NcdiagError, UndecidedError, UsageError
 from ncdiag.model.isolation import Change, Decision, IsolationPlan, PlaceState
@@ -23,6 +23,7 @@ from ncdiag.store.ledger_records import ActionRecord, ActionState, AuditEntry
 # What another ncdiag needs to drain hundreds of nodes.
 WAIT_S: Final = 60.0
 _NOT_TRIED: Final = "not tried, since the place no longer answers"
+_NO_ROOM: Final = "not tried, since a host that was to make room for it is still out"
 _SOMEBODY: Final = "somebody else"
 _INTERRUPTED: Final = "interrupted before it was carried out"
 
@@ -60,14 +61,18 @@ class Rules:
 
 def plan(ledger: Ledger, place: Place, rules: Rules) -> IsolationPlan:
     """What :func:`apply` would do now; writes nothing."""
-    return _plan(ledger, place.key, place.ask(), rules)
+    situation = _situation(ledger, place.key, place.ask(), rules)
+    return _plan(situation, rules)
 
 
-def _plan(ledger: Ledger, key: str, asked: Asked, rules: Rules) -> IsolationPlan:
+def _situation(ledger: Ledger, key: str, asked: Asked, rules: Rules) -> Situation:
     done = [*_settled(ledger, key, asked)]
     done += _lost(done, asked)
-    situation = Situation(place=key, asked=asked, done=done, fleet=rules.fleet, leaves=rules.leaves)
-    return make_plan(rules.decide(_isolated(done)), situation, rules.budget)
+    return Situation(place=key, asked=asked, done=done, fleet=rules.fleet, leaves=rules.leaves)
+
+
+def _plan(situation: Situation, rules: Rules) -> IsolationPlan:
+    return make_plan(rules.decide(_isolated(situation.done)), situation, rules.budget)
 
 
 def apply(ledger: Ledger, place: Place, rules: Rules, who: Who) -> IsolationPlan:
@@ -80,9 +85,15 @@ def apply(ledger: Ledger, place: Place, rules: Rules, who: Who) -> IsolationPlan
         reconcile(ledger, place.key, asked)
         for action in _lost(ledger.actions(place.key), asked):
             ledger.record_action(action)
-        made = _plan(ledger, place.key, asked, rules)
+        situation = _situation(ledger, place.key, asked, rules)
+        made = _plan(situation, rules)
         if made.refused is None:
-            made = replace(made, changes=_carry_out(ledger, place, asked, made.changes, who))
+
+            def fits(changes: Sequence[Change]) -> bool:
+                return why_refused(changes, situation, rules.budget) is None
+
+            changes = _carry_out(ledger, place, asked, made.changes, who, fits=fits)
+            made = replace(made, changes=changes)
             about = _about(made.changes)
         else:
             about = f"refused: {made.refused}"
@@ -207,18 +218,29 @@ def _chosen(
 
 
 def _carry_out(
-    ledger: Ledger, place: Place, asked: Asked, changes: Sequence[Change], who: Who
+    ledger: Ledger,
+    place: Place,
+    asked: Asked,
+    changes: Sequence[Change],
+    who: Who,
+    *,
+    fits: Callable[[Sequence[Change]], bool] = lambda _: True,
 ) -> tuple[Change, ...]:
+    """The changes with how they went; none is isolated unless ``fits`` after the releases."""
     found: list[Change] = []
-    silent = False
-    for change in changes:
+    stopped: str | None = None
+    for place_in_row, change in enumerate(changes):
+        first = change.isolate and not any(one.isolate for one in found)
+        if first and stopped is None and not fits((*found, *changes[place_in_row:])):
+            stopped = _NO_ROOM
         if change.skipped is not None:
             found.append(change)
-        elif silent:
-            found.append(replace(change, error=_NOT_TRIED))
+        elif stopped is not None:
+            found.append(replace(change, error=stopped))
         else:
             made, silent = _step(ledger, place, change, asked.own_name(change.host), who)
             found.append(made)
+            stopped = _NOT_TRIED if silent else None
     return tuple(found)
 
 

@@ -1,4 +1,7 @@
-"""What has to change at a place so that decisions hold there; nothing is asked or done here."""
+"""What has to change at a place so that decisions hold there; nothing is asked or done here.
+
+Hosts are released before others are isolated, which may need the room.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,30 +42,37 @@ def make_plan(decisions: Sequence[Decision], situation: Situation, budget: Budge
     fleet = _fleet(situation)
     last = situation.last()
     changes: dict[str, Change] = {}
-    steps: list[Decision] = []
     for decision in sorted(decisions, key=lambda one: one.host):
         change = _change(decision, situation, last.get(decision.host), fleet)
         name = situation.asked.of(decision.host).name
-        if change is None or name in changes:
-            continue
-        changes[name] = change
-        if change.skipped is None:
-            action = Action.ISOLATE if change.isolate else Action.RELEASE
-            steps.append(replace(decision, host=name, action=action))
+        if change is not None and name not in changes:
+            changes[name] = change
+    steps = sorted(changes.values(), key=lambda change: change.isolate)
     return IsolationPlan(
         decisions=tuple(decisions),
-        changes=tuple(changes.values()),
-        refused=_refused(steps, situation, budget, fleet),
+        changes=tuple(steps),
+        refused=why_refused(steps, situation, budget),
         hosts=len(fleet),
         leaves=situation.leaves,
     )
 
 
-def _refused(
-    steps: Sequence[Decision], situation: Situation, budget: Budget, fleet: Collection[str]
-) -> str | None:
-    """Why the safety budget forbids these steps, whoever took out those who are out already."""
-    asked = situation.asked
+def why_refused(changes: Sequence[Change], situation: Situation, budget: Budget) -> str | None:
+    """Why the safety budget forbids these steps, whoever took out those who are out already.
+
+    Those that are left out, or failed, make no room.
+    """
+    asked, fleet = situation.asked, _fleet(situation)
+    steps = [
+        Decision(
+            host=asked.own_name(change.host),
+            action=Action.ISOLATE if change.isolate else Action.RELEASE,
+            reason=change.reason,
+            confidence=1.0,
+        )
+        for change in changes
+        if change.skipped is None and change.error is None
+    ]
     out = [name for name in fleet if asked.of(name).state in (PlaceState.OURS, PlaceState.THEIRS)]
     leaves = {asked.own_name(host): leaf for host, leaf in situation.leaves.items()}
     held = hold_back(steps, budget, out, hosts=len(fleet), leaves=leaves)

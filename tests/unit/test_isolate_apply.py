@@ -18,7 +18,7 @@ from ncdiag.isolate.places.base import (
     with_aliases,
 )
 from ncdiag.isolate.policy import Budget
-from ncdiag.model.errors import UndecidedError, UsageError
+from ncdiag.model.errors import NcdiagError, UndecidedError, UsageError
 from ncdiag.model.isolation import (
     Action,
     Decision,
@@ -228,6 +228,42 @@ class TestBudget:
         both = rules(decision("n01", Action.RELEASE), decision("n02"), budget=one)
         made = apply(ledger, place, both, who("p2"))
         assert done(made) == ["n01", "n02"]
+
+    def test_room_is_made_before_it_is_taken(self, ledger: Ledger) -> None:
+        place = cluster(30)
+        one = Budget(hosts=1, per_cent=33.0, per_leaf=10)
+        apply(ledger, place, rules(decision("n09"), budget=one), who("p1"))
+        both = rules(decision("n09", Action.RELEASE), decision("n02"), budget=one)
+        most: list[int] = []
+        place.after = lambda _: most.append([*place.states().values()].count("OURS"))
+        assert done(apply(ledger, place, both, who("p2"))) == ["n09", "n02"]
+        assert most == [0, 1]
+
+    @pytest.mark.parametrize(
+        ("trouble", "not_tried"),
+        [
+            (UsageError("refused"), applying._NO_ROOM),
+            (LeftAloneError("changed since"), applying._NO_ROOM),
+            (UndecidedError("no answer"), applying._NOT_TRIED),
+        ],
+    )
+    def test_where_no_room_is_made_nobody_takes_it(
+        self, ledger: Ledger, trouble: NcdiagError, not_tried: str
+    ) -> None:
+        place = cluster(30)
+        one = Budget(hosts=1, per_cent=33.0, per_leaf=10)
+        apply(ledger, place, rules(decision("n09"), budget=one), who("p1"))
+
+        def refuse(_: str) -> None:
+            raise trouble
+
+        place.trouble = refuse
+        both = rules(decision("n09", Action.RELEASE), decision("n02"), budget=one)
+        made = apply(ledger, place, both, who("p2"))
+        assert done(made) == []
+        assert [one.error for one in made.changes if one.host == "n02"] == [not_tried]
+        assert place.states()["n09"] == "OURS"
+        assert place.states()["n02"] == "AVAILABLE"
 
     def test_leaves_count_by_whatever_name_a_host_is_given(self, ledger: Ledger) -> None:
         place = cluster(30)

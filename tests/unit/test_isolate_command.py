@@ -221,8 +221,9 @@ def test_a_file_that_is_gone_is_one_line_and_comes_back(run: Run) -> None:
     run("apply", *TO_FILE, "--yes")
     Path("hosts.txt").rename("away.txt")
     code, out, err = run("undo", "--yes")
-    assert (code, out) == (2, "")
+    assert (code, out) == (3, "")
     assert "cannot be read: No such file" in err
+    assert run("undo", *TO_FILE)[0] == 2  # named just now
     Path("away.txt").rename("hosts.txt")
     assert run("undo", "--yes")[0] == 0
 

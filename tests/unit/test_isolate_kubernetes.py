@@ -162,11 +162,11 @@ def test_the_context_is_passed_on_and_part_of_the_key(
     [
         (
             'Error from server (Forbidden): nodes is forbidden: User "eve" cannot list',
-            UsageError,
+            UndecidedError,
             "needs get, list and patch of nodes",
         ),
         ("Unable to connect to the server: dial tcp", UndecidedError, "cannot be reached"),
-        ('error: context "x" does not exist', UsageError, "get-contexts lists contexts"),
+        ('error: context "x" does not exist', UndecidedError, "get-contexts lists contexts"),
     ],
 )
 def test_what_kubectl_refuses_is_one_line(
@@ -179,6 +179,15 @@ def test_what_kubectl_refuses_is_one_line(
     monkeypatch.setenv("KUBECTL_SAYS", says)
     with pytest.raises(kind, match=line):
         KubernetesPlace().ask()
+    assert nodes()["n2"] == node("n2")
+
+
+def test_a_context_that_was_named_and_is_not_there_is_wrong_use(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECTL_SAYS", 'error: context "x" does not exist')
+    with pytest.raises(UsageError, match="get-contexts lists contexts"):
+        KubernetesPlace("x").ask()
     assert nodes()["n2"] == node("n2")
 
 

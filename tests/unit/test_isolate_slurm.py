@@ -195,6 +195,13 @@ def test_a_scontrol_that_hangs_costs_its_time_and_is_told(
         SlurmPlace().ask()
 
 
+@pytest.mark.parametrize("program", ["echo 'slurm_load_node: Access denied' >&2; exit 1", "date"])
+def test_a_scontrol_that_tells_of_no_nodes_leaves_it_undecided(slurm: Path, program: str) -> None:
+    (slurm / "scontrol").write_text(f"#!/bin/sh\n{program}\n")
+    with pytest.raises(UndecidedError, match=r"scontrol (show: .*Access denied|did not answer)"):
+        SlurmPlace().ask()
+
+
 def test_without_scontrol_it_says_where_to_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,8 +107,11 @@ def place_of_key(key: str) -> Place:
         kind = PlaceKind(name)
     except ValueError:
         raise UsageError(f"the ledger names a place that is none: {visible(key)}") from None
-    file = Path(more) if kind is PlaceKind.HOSTFILE else None
-    return place_of(kind, file, (more or None) if kind is PlaceKind.KUBERNETES else None)
+    if kind is PlaceKind.HOSTFILE:
+        from ncdiag.isolate.places.hostfile import HostfilePlace
+
+        return HostfilePlace(Path(more), remembered=True)
+    return place_of(kind, None, (more or None) if kind is PlaceKind.KUBERNETES else None)
 
 
 def expand_all(names: Sequence[str]) -> list[str]:

@@ -2,7 +2,8 @@
 
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -125,6 +126,15 @@ def told(argv: tuple[str, ...], timeout_s: float, not_installed: str) -> bytes:
     if done.code:
         raise UsageError(f"{what}: {_last_words(done)}")
     return done.stdout
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """A place that refuses to tell of its hosts was used rightly, and cannot be asked."""
+    try:
+        yield
+    except UsageError as error:
+        raise UndecidedError(f"{error}") from None
 
 
 def explained(

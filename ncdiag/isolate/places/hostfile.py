@@ -9,13 +9,13 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from ncdiag.cluster.inventory import MAX_FILE_BYTES, parse_hosts
 from ncdiag.cluster.names import expand
-from ncdiag.isolate.places.base import Asked, LeftAloneError, Standing, with_aliases
+from ncdiag.isolate.places.base import Asked, LeftAloneError, Standing, asking, with_aliases
 from ncdiag.model.errors import UndecidedError, UsageError
 from ncdiag.model.isolation import PlaceState
 from ncdiag.model.nodes import fold
@@ -38,10 +38,11 @@ class Line(NamedTuple):
 
 
 class HostfilePlace:
-    """The hosts file at ``path``."""
+    """The hosts file at ``path``; ``remembered`` says that no operator named it just now."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, remembered: bool = False) -> None:
         self._path = path
+        self._remembered = remembered
 
     @property
     def key(self) -> str:
@@ -50,7 +51,8 @@ class HostfilePlace:
 
     def ask(self) -> Asked:
         """How all hosts of the file stand; who was taken out by others is not in it."""
-        return asked(self._read()[0], self._shown)
+        with asking() if self._remembered else nullcontext():
+            return asked(self._read()[0], self._shown)
 
     def isolate(self, name: str, reason: str, run: str) -> None:  # noqa: ARG002 - is not kept there
         """Make a comment of the host's line."""

@@ -36,12 +36,13 @@ _ALIASES: Final = frozenset(("Hostname", "InternalDNS", "InternalIP"))
 _NOT_INSTALLED: Final = (
     "kubectl is not installed here (https://kubernetes.io/docs/tasks/tools has it for every system)"
 )
+_OPTION: Final = "--context"
+_UNKNOWN: Final = ("context was not found", "does not exist")
 # What kubectl says, and the cure; of the silent ones nobody knows whether anything was done.
 _REFUSALS: Final = (
     ("(Forbidden)", "this account may not do that: it needs get, list and patch of nodes"),
     ("(Unauthorized)", "log in to the cluster again"),
-    ("context was not found", "kubectl config get-contexts lists contexts, for --context"),
-    ("does not exist", "kubectl config get-contexts lists contexts, for --context"),
+    *((words, f"kubectl config get-contexts lists contexts, for {_OPTION}") for words in _UNKNOWN),
 )
 _SILENT: Final = (
     ("was refused", "is kubectl told of a cluster? kubectl config current-context says which"),
@@ -71,7 +72,12 @@ class KubernetesPlace:
 
     def ask(self) -> Asked:
         """How all nodes stand."""
-        return asked(self._kubectl("get", "nodes", "--output=json"))
+        try:
+            return asked(self._kubectl("get", "nodes", "--output=json"))
+        except UsageError as error:
+            if self._context and _OPTION in f"{error}":
+                raise
+            raise UndecidedError(f"{error}") from None
 
     def isolate(self, name: str, reason: str, run: str) -> None:
         """Cordon, taint and annotate the node."""

@@ -13,11 +13,12 @@ from ncdiag.isolate.places.base import (
     Asked,
     LeftAloneError,
     Standing,
+    asking,
     explained,
     told,
     with_aliases,
 )
-from ncdiag.model.errors import UsageError
+from ncdiag.model.errors import UndecidedError, UsageError
 from ncdiag.model.isolation import PlaceState
 from ncdiag.model.text import visible
 
@@ -61,7 +62,11 @@ class SlurmPlace:
 
     def ask(self) -> Asked:
         """How all nodes stand."""
-        return asked(_scontrol("show", "node", "--oneliner"))
+        with asking():
+            found = asked(_scontrol("show", "node", "--oneliner"))
+        if not found.standings:
+            raise UndecidedError("scontrol did not answer with nodes")
+        return found
 
     def isolate(self, name: str, reason: str, run: str) -> None:  # noqa: ARG002 - is not kept there
         """Drain the node."""
