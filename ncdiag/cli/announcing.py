@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ncdiag.cli import console
-from ncdiag.cli.posting import check_url, post
 from ncdiag.model.errors import NcdiagError, UndecidedError, UsageError
 from ncdiag.model.text import visible
 from ncdiag.report.announce.announcement import Announcement, Status, together
@@ -89,6 +88,8 @@ def outlets(asked: Mapping[str, Any], environment: Mapping[str, str] = os.enviro
     if found.events is not None:
         _check_file(found.events, "--events", b"{", "events")
     if found.webhook is not None:
+        from ncdiag.cli.posting import check_url  # with TLS
+
         check_url(found.webhook, "--webhook" if asked["webhook"] else VARIABLE)
     elif found.always:
         raise UsageError(f"--webhook-always needs --webhook, or the variable {VARIABLE}")
@@ -156,6 +157,7 @@ def _ends_whole(path: Path) -> bool:
 
 
 def _post(url: str | None, announcement: Announcement) -> None:
+    from ncdiag.cli.posting import post
     from ncdiag.report.announce.slack import render_slack
 
     if url is not None:

@@ -113,6 +113,10 @@ def burn_in(
     output_format: options.Format = options.OutputFormat.TEXT,
     record: options.Record = False,
     store: options.StoreFile = None,
+    junit: options.Junit = None,
+    events: options.Events = None,
+    webhook: options.Webhook = None,
+    webhook_always: options.WebhookAlways = False,
     force: options.Force = False,
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
@@ -128,6 +132,7 @@ def burn_in(
     # These bring numpy and distributed with them, which --help has no use for.
     from ncdiag.cli import keeping, run_burn_in, unused
     from ncdiag.cli.allocation import in_allocation
+    from ncdiag.cli.announcing import outlets
     from ncdiag.cli.hand_over_burn_in import hand_over
     from ncdiag.cli.run_sweep import choose_hosts
     from ncdiag.cli.way import way_of
@@ -156,6 +161,7 @@ def burn_in(
         run_burn_in.show_plan(plan, way, console.results(no_color=no_color))
         return
     keeping.check(store, record=record)
+    told = outlets(asked)
     in_allocation(plan.launcher, way.slurm, nodes, hosts, messages)
     directory = prepare_directory(output, "burn-in", force=force)
     report = run_burn_in.carry_out(plan, way, directory, messages, verbose=verbose)
@@ -163,4 +169,5 @@ def burn_in(
     code = hand_over(report, directory, console.results(no_color=no_color), as_json=as_json)
     if record:
         run_burn_in.record(report, directory, store, quiet=quiet)
+    told.announce(report, where=directory)
     raise typer.Exit(code)

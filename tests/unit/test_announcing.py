@@ -228,3 +228,17 @@ def test_parse_log_tells(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> N
     assert main.run(["parse-log", str(log), "--junit", str(junit)]) == 3
     assert capfd.readouterr().err == ""
     assert '<skipped message="inconclusive: ' in junit.read_text()
+
+
+def test_health_tells_and_leaves_schedulers_alone(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "host").mkdir()
+    arguments = ["health", "--root", str(tmp_path / "host"), "--junit", str(tmp_path / "a.xml")]
+    code = main.run([*arguments, "--events", str(tmp_path / "events"), "--format", "json"])
+    told = json.loads((tmp_path / "events").read_text().splitlines()[0])
+    assert told["ncdiag"]["verdict"] == json.loads(capfd.readouterr().out)["verdict"]
+    assert told["event"]["outcome"] == {0: "success", 1: "failure", 3: "unknown"}[code]
+    assert 'classname="ncdiag.health.host" name="host"' in (tmp_path / "a.xml").read_text()
+    assert main.run(["health", "--nagios", "--webhook", "http://h/x"]) == 2
+    assert capfd.readouterr().err.startswith("ncdiag: --nagios and --webhook do not go together")

@@ -49,6 +49,16 @@ def watched(look: Look, rounds: int, metrics: Path | None = None) -> tuple[str, 
     return said, complained
 
 
+def test_others_are_told_when_the_verdict_changes(clock: Clock) -> None:
+    sick, well = report(host_health("a", XID)), report(host_health("a"))
+    look, _ = playing(well, well, sick, sick, well)
+    told: list[HealthReport] = []
+    consoles = [Console(file=io.StringIO()) for _ in range(2)]
+    Watch(look, 60.0, None, *consoles, announce=told.append).run(5)
+    assert told == [well, sick, well]
+    assert len(clock.slept) == 4
+
+
 def playing(*rounds: HealthReport | Exception) -> tuple[Look, list[dict[str, HealthFacts]]]:
     """Each round in turn; with what each was given of the rounds before."""
     left: Iterator[HealthReport | Exception] = iter(rounds)

@@ -1,7 +1,7 @@
 """What ``ncdiag health`` is asked to do: look once, watch, answer a scheduler, list the checks."""
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +30,13 @@ def carry_out(context: typer.Context, asked: Mapping[str, Any]) -> ExitCode:
     _refuse(asked)
     if asked["nagios"]:
         return _nagios(context, asked)
+    from ncdiag.cli.announcing import outlets  # which neither prolog nor Nagios needs
+
+    told = outlets(asked)
     messages = console.messages(quiet=asked["quiet"], no_color=asked["no_color"])
     plan = _plan(context, asked, messages)
     if asked["watch"] is not None:
-        _watch(plan, asked, messages)
+        _watch(plan, asked, messages, told.announce)
         return ExitCode.DONE
     if asked["record"] or asked["store"]:
         from ncdiag.cli import keeping  # with SQLite
@@ -45,6 +48,7 @@ def carry_out(context: typer.Context, asked: Mapping[str, Any]) -> ExitCode:
     _show(report, asked)
     if asked["record"]:
         _record(report, asked)
+    told.announce(report)
     return report.exit_code
 
 
@@ -72,6 +76,9 @@ def _refuse(asked: Mapping[str, Any]) -> None:
         "--compare": asked["compare"],
         "--record": asked["record"],
         "--interval": asked["interval"] is not None,
+        "--junit": asked["junit"] is not None,
+        "--events": asked["events"] is not None,
+        "--webhook": asked["webhook"] is not None,
         "--root": asked["root"] is not None,
         "--nodes": asked["nodes"] is not None or asked["selector"] is not None,
     }
@@ -80,6 +87,9 @@ def _refuse(asked: Mapping[str, Any]) -> None:
         ("--nagios", "--format"),
         ("--nagios", "--compare"),
         ("--nagios", "--record"),
+        ("--nagios", "--junit"),
+        ("--nagios", "--events"),
+        ("--nagios", "--webhook"),
         ("--watch", "--format"),
         ("--watch", "--compare"),
         ("--watch", "--record"),
@@ -133,7 +143,16 @@ def _look(plan: HealthPlan, tell: Tell) -> HealthReport:
 
 def look_for_prolog(context: typer.Context, asked: Mapping[str, Any]) -> HealthReport:
     """Look at this host alone, since Slurm asks each node of itself; raises NcdiagError."""
-    for option in ("nodes", "selector", "watch", "interval", "metrics"):
+    for option in (
+        "nodes",
+        "selector",
+        "watch",
+        "interval",
+        "metrics",
+        "junit",
+        "events",
+        "webhook",
+    ):
         if asked[option] is not None:
             raise UsageError(f"--{option} does not go with --prolog")
     if asked["record"]:
@@ -154,8 +173,12 @@ def _nagios(context: typer.Context, asked: Mapping[str, Any]) -> ExitCode:
     raise typer.Exit(code)
 
 
-def _watch(plan: HealthPlan, asked: Mapping[str, Any], messages: "Console") -> None:
-
+def _watch(
+    plan: HealthPlan,
+    asked: Mapping[str, Any],
+    messages: "Console",
+    announce: Callable[[HealthReport], None],
+) -> None:
     from ncdiag.cli.health.watch import Watch
 
     def quiet(_host: str, _text: str) -> None:
@@ -167,6 +190,7 @@ def _watch(plan: HealthPlan, asked: Mapping[str, Any], messages: "Console") -> N
         asked["metrics"],
         console.results(no_color=asked["no_color"]),
         messages,
+        announce=announce,
     ).run()
 
 

@@ -25,7 +25,8 @@ Told = Mapping[tuple[str, str, str | None], tuple[Severity | None, str]]
 class Watch:
     """Looks every ``every_s`` until it is interrupted; no failure of a round ends it.
 
-    ``look`` is given the facts of each host that were read last, and returns a report.
+    ``look`` is given the facts of each host that were read last, and returns a report. Reports
+    whose verdict is another one than before are handed to ``announce``.
     """
 
     def __init__(
@@ -35,12 +36,15 @@ class Watch:
         metrics: Path | None,
         output: Console,
         messages: Console,
+        *,
+        announce: Callable[[HealthReport], None] | None = None,
     ) -> None:
         self._look = look
         self._every_s = every_s
         self._metrics = metrics
         self._output = output
         self._messages = messages
+        self._announce = announce
         self._facts: dict[str, HealthFacts] = {}
         self._before: HealthReport | None = None
         self._complaints: dict[str, str] = {}
@@ -68,6 +72,11 @@ class Watch:
         except OSError:
             if not self._metrics:  # nobody is left who would hear of anything
                 raise
+        changed = self._before is None or describe.verdict(self._before) is not describe.verdict(
+            report
+        )
+        if changed and (announce := self._announce):
+            self._tried("telling others", lambda: announce(report))
         self._before = report
         self._facts.update((one.host, one.facts) for one in report.hosts if one.facts)
 
