@@ -7,6 +7,7 @@ left to itself when its time is over.
 
 import os
 import selectors
+import signal
 import socket
 import subprocess
 import sys
@@ -32,7 +33,14 @@ from ncdiag.health.sources.place import HostRoot
 from ncdiag.health.sources.table import SOURCES
 from ncdiag.health.starvation import waited_for_cpu_s
 from ncdiag.model.errors import UsageError
-from ncdiag.model.health import GpuHealth, HealthFacts, Source, SourceReading, SourceState
+from ncdiag.model.health import (
+    COLLECTOR_KILLED,
+    GpuHealth,
+    HealthFacts,
+    Source,
+    SourceReading,
+    SourceState,
+)
 from ncdiag.model.json_text import encode
 from ncdiag.model.text import visible
 
@@ -129,7 +137,10 @@ def _run(task: CollectorTask, until_s: float) -> tuple[list[SourceLine], str]:
     data, ended = _listen(process, task, until_s)
     _part_with(process, politely=ended)
     lines = [line for text in data.splitlines() if (line := _decoded(text))]
-    return lines, "the collector ended before it answered" if ended else ""
+    if not ended:
+        return lines, ""
+    is_killed = process.returncode == -signal.SIGKILL
+    return lines, COLLECTOR_KILLED if is_killed else "the collector ended before it answered"
 
 
 def _part_with(process: "subprocess.Popen[bytes]", *, politely: bool) -> None:

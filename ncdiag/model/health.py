@@ -11,6 +11,9 @@ from enum import StrEnum
 
 from ncdiag.model.errors import ExitCode
 
+# Why a source was not read that was never asked: by our own process, and no fault of the host.
+COLLECTOR_KILLED = "the collector was killed before it answered"
+
 
 class Source(StrEnum):
     """Where facts come from."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ncdiag.health.collect import HealthTask, collect_for_driver, collect_health, encode_task
-from ncdiag.model.health import Source, SourceState
+from ncdiag.model.health import COLLECTOR_KILLED, Source, SourceState
 
 TREES = Path(__file__).parents[1] / "data/health/trees"
 # In mount and process namespaces of its own: mounts a file system of which nobody answers for, as
@@ -108,6 +108,9 @@ def test_a_collector_that_breaks_is_said_to_have_ended(
     (reading,) = collect_health(tmp_path, sources=(Source.PROC,)).sources
     assert reading.state is SourceState.FAILED
     assert reading.reason == "the collector ended before it answered"
+    broken.write_text("#!/bin/sh\nkill -9 $$\n")
+    (reading,) = collect_health(tmp_path, sources=(Source.PROC,)).sources
+    assert (reading.state, reading.reason) == (SourceState.FAILED, COLLECTOR_KILLED)
 
 
 def test_nobody_waits_for_a_collector_that_has_told_all_and_cannot_end(

@@ -1,5 +1,6 @@
 """Whatever hosts say of themselves, they are judged: facts of any numbers and words."""
 
+import math
 import types
 import typing
 from dataclasses import fields, is_dataclass, replace
@@ -25,8 +26,7 @@ _WORDS = (
     *map(str, FindingClass),
 )
 _NUMBERS = (0, 1, 2, 79, 154, 300, 10**9, -1, -(2**70), 2**70)
-# JSON, as which facts travel, has neither infinities nor NaN.
-_FLOATS = (0.0, 0.5, 2.5, 16.0, 90.0, 1e9, -1.0, 1e308, -1e308)
+_FLOATS = (0.0, 0.5, 2.5, 16.0, 90.0, 1e9, -1.0, 1e308, -1e308, math.inf, -math.inf, math.nan)
 
 
 def nonsense(kind: Any, random: Random) -> Any:

@@ -163,6 +163,13 @@ def test_what_all_sources_told_is_joined(tmp_path: Path) -> None:
     ]
 
 
+def test_a_driver_that_lists_no_gpus_is_believed(tmp_path: Path) -> None:
+    lines = [line(Source.NVML, gpus=[]), line(Source.DCGM, gpus=[{"index": 0}])]
+    assert merged(HostRoot(tmp_path), (Source.NVML, Source.DCGM), lines, "").gpus == ()
+    without_nvml = merged(HostRoot(tmp_path), (Source.NVML, Source.DCGM), lines[1:], "")
+    assert without_nvml.gpus == (GpuHealth(index=0),)
+
+
 def test_a_collector_that_ends_early_is_no_silence_of_the_host(tmp_path: Path) -> None:
     why = "the collector ended before it answered"
     facts = merged(HostRoot(tmp_path), (Source.PROC,), [], why)

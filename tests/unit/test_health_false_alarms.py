@@ -21,6 +21,7 @@ from ailing_hosts import (
 
 from ncdiag.health.checks import ExpectedHost, check_host, judge_fleet
 from ncdiag.model.health import (
+    COLLECTOR_KILLED,
     GpuHealth,
     HealthFacts,
     HostFitness,
@@ -280,6 +281,19 @@ def test_ports_that_are_the_same_on_all_hosts_accuse_none(odd: dict[str, Any]) -
         assert {one.fitness for one in others} == {WARNING}
     fleet = {f"gpu{n:03}": with_port(**odd) if n == 3 else gpu_host() for n in range(12)}
     assert [one.host for one in judge_fleet(fleet)[0] if one.fitness is FAULTY] == ["gpu003"]
+
+
+def test_a_collector_that_was_killed_says_nothing_against_the_host() -> None:
+    def judged(reason: str) -> HostFitness:
+        lost = {Source.NVML, Source.NVIDIA_SMI, Source.ROCM_SMI, Source.DCGM, Source.CLOCK}
+        sources = tuple(
+            replace(one, state=FAILED, reason=reason) if one.source in lost else one
+            for one in gpu_host().sources
+        )
+        return check_host("a", gpu_host(gpus=(), sources=sources)).fitness
+
+    assert judged(COLLECTOR_KILLED) is WARNING
+    assert judged("no library") is FAULTY
 
 
 def test_only_gpus_that_the_driver_should_have_are_counted_on_the_bus() -> None:

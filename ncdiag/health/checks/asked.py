@@ -12,7 +12,14 @@ from ncdiag.health.checks.check import (
     Trip,
     quoted,
 )
-from ncdiag.model.health import PciKind, Severity, Source, SourceReading, SourceState
+from ncdiag.model.health import (
+    COLLECTOR_KILLED,
+    PciKind,
+    Severity,
+    Source,
+    SourceReading,
+    SourceState,
+)
 
 # These only read memory of the kernel: where they do not answer, the host or the collector is
 # starved, and nothing is said against a driver.
@@ -87,12 +94,13 @@ def _failed(case: Case) -> Iterator[Outcome]:
             yield Trip(
                 text=f"{name} failed" + (f": {quoted(one.reason)}" if one.reason else ""),
                 device=str(one.source),
-                severity=_weight_of_driver(one.source, case),
+                severity=_weight_of_driver(one, case),
             )
 
 
-def _weight_of_driver(source: Source, case: Case) -> Severity:
-    if source is Source.DCGM or case.read(*_DRIVERS):
+def _weight_of_driver(one: SourceReading, case: Case) -> Severity:
+    is_ours = one.reason == COLLECTOR_KILLED
+    if is_ours or one.source is Source.DCGM or case.read(*_DRIVERS):
         return Severity.WARNING
     has_gpus = case.expected.gpus or any(
         device.kind is PciKind.GPU and "10de" in (device.vendor or "").lower()
