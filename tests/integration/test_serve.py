@@ -9,20 +9,38 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from announced_reports import bench, burn_in, health
 
+from ncdiag.model.isolation import EvidenceKind, EvidencePiece
 from ncdiag.model.verdict import SweepReport
+from ncdiag.report.bench.prometheus import render as render_bench
+from ncdiag.report.burn_in.prometheus import render as render_burn_in
+from ncdiag.report.health.prometheus import render_health_metrics
 from ncdiag.report.write import write_all
+from ncdiag.store.ledger import Ledger
 
 pytestmark = pytest.mark.timeout(60)
 
 TOKEN = "an-example-of-a-token"  # noqa: S105 - of a test
 NAME = "<script>alert(1)<&script>"
+
+
+EVIDENCE = EvidencePiece(
+    host="h1",
+    kind=EvidenceKind.HEALTH,
+    class_="xid",
+    source="health",
+    run="r",
+    seen_s=time.time(),
+    text="Xid 79",
+)
 
 
 class Served:
@@ -86,8 +104,21 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def running(reports: Path) -> Iterator[Served]:
-    with serving(reports) as server:
+def running(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """With textfiles of all sorts, and a ledger in which somebody is accused."""
+    beside = tmp_path_factory.mktemp("beside")
+    store = beside / "store"
+    with Ledger.open(store, write=True) as ledger:
+        ledger.add([EVIDENCE])
+    for name, text in {
+        "health": render_health_metrics(health()),
+        "bench": render_bench(bench()),
+        "burn-in": render_burn_in(burn_in()),
+        "again": render_burn_in(burn_in()),
+        "foreign": "other_total 1\n<b>damaged\n",
+    }.items():
+        (beside / f"{name}.prom").write_text(text)
+    with serving(reports, "--metrics", str(beside), "--store", str(store)) as server:
         yield server
 
 
@@ -132,7 +163,9 @@ def test_promtool_has_nothing_to_say_of_the_metrics(served: Served) -> None:
         pytest.skip("promtool is missing (package prometheus)")
     status, metrics = served.get("/metrics")
     assert status == 200
-    assert b'ncdiag_sweep_verdict{verdict="faulty"} 1' in metrics
+    for name in (b"sweep", b"bench", b"burn_in", b"health", b"isolation", b"serve"):
+        assert b"\nncdiag_%s_" % name in metrics
+    assert b"ncdiag_serve_damaged_lines 1\n" in metrics
     run = subprocess.run(
         [promtool, "check", "metrics"], input=metrics, capture_output=True, check=False
     )

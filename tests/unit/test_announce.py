@@ -1,6 +1,7 @@
 import json
 import unicodedata
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncdiag.cli.announcing import announcement_of
+from ncdiag.model.burn_in import StageState
 from ncdiag.model.verdict import SweepReport
 from ncdiag.report.announce.announcement import Announcement, Item, Status, together
 from ncdiag.report.announce.events import render_events
@@ -193,6 +195,15 @@ def test_a_long_message_is_cut_where_a_line_ends(make_report: MakeReport) -> Non
     message = json.loads(render_slack(announcement_of(report)))
     assert len(message["blocks"][2]["text"]["text"]) <= 3000
     assert message["blocks"][2]["text"]["text"].endswith("...")
+
+
+def test_a_stage_that_ran_twice_is_one_case_as_it_went_worse() -> None:
+    report = announced_reports.burn_in()
+    first = report.stages[0]
+    cut = replace(first, state=StageState.CUT, reason="no time")
+    one = announcement_of(replace(report, stages=(first, cut, first)))
+    stages = [(item.name, item.status) for item in one.items if item.about == "stage"]
+    assert stages == [(first.stage, Status.WARNING)]
 
 
 def test_several_reports_of_one_command_are_one_announcement(

@@ -440,6 +440,16 @@ def test_what_cannot_be_served_is_refused_in_a_line(
     assert complaint in err
 
 
+def test_a_folder_that_is_gone_is_no_folder_without_reports(tmp_path: Path) -> None:
+    (tmp_path / "reports").mkdir()
+    site = Site(ReportFolder.of(tmp_path / "reports"))
+    (tmp_path / "reports").rmdir()
+    for target in ("/", "/metrics"):  # which the server answers with 503
+        with pytest.raises(FileNotFoundError):
+            site.answer(get(target))
+    assert site.answer(get("/healthz")).status == HTTPStatus.OK
+
+
 def test_a_port_that_is_taken_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

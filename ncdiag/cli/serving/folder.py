@@ -88,7 +88,10 @@ class ReportFolder:
         return None
 
     def shown(self) -> tuple[list[Shown], int]:
-        """The reports, the last begun first, and how many older ones are left out."""
+        """The reports, the last begun first, and how many older ones are left out.
+
+        Raises OSError where there is no folder any more.
+        """
         found = []
         for folders in self._folders():
             with suppress(OSError), self._descend(folders) as folder:
@@ -119,10 +122,15 @@ class ReportFolder:
             return file.read(_MOST_METRICS_BYTES).decode(errors="replace")
 
     def _folders(self) -> Iterator[tuple[str, ...]]:
-        """The folders of the root, and those within them; so many at most."""
+        """The folders of the root, and those within them; so many at most.
+
+        Raises OSError where the root itself cannot be read any more.
+        """
         left = _MOST_FOLDERS
         for name in self._names(()):
-            inside = [(name, below) for below in self._names((name,))]
+            inside = []
+            with suppress(OSError):
+                inside = [(name, below) for below in self._names((name,))]
             for folders in [(name,), *inside]:
                 if left <= 0:
                     return
@@ -130,14 +138,13 @@ class ReportFolder:
                 yield folders
 
     def _names(self, folders: Sequence[str]) -> list[str]:
-        with suppress(OSError), self._descend(folders) as folder, os.scandir(folder) as entries:
+        with self._descend(folders) as folder, os.scandir(folder) as entries:
             names = [
                 one.name
                 for one in entries
                 if is_name(one.name) and one.is_dir(follow_symlinks=False)
             ]
-            return sorted(names, reverse=True)
-        return []
+        return sorted(names, reverse=True)
 
     @contextmanager
     def _descend(self, folders: Sequence[str]) -> Iterator[int]:

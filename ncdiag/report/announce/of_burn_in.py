@@ -1,5 +1,6 @@
 """What a burn-in announces."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from ncdiag.model.burn_in import BurnInReport, HostOutcome, Outcome, StageRun, StageState
@@ -23,7 +24,7 @@ def of_burn_in(report: BurnInReport, *, where: str | None = None) -> Announcemen
         started=report.started,
         seconds=report.seconds,
         isolate=report.isolate,
-        items=(*map(_host, report.hosts), *map(_stage, report.stages)),
+        items=(*map(_host, report.hosts), *_stages(report.stages)),
         report=where,
         interrupted=report.interrupted,
     )
@@ -33,6 +34,15 @@ def _host(one: HostOutcome) -> Item:
     return Item(
         about="host", name=one.name, status=_OUTCOMES[one.outcome], text="; ".join(one.reasons)
     )
+
+
+def _stages(runs: Iterable[StageRun]) -> list[Item]:
+    """A stage that was run twice in a pass is there once, as it went worse."""
+    items: dict[str, Item] = {}
+    for item in map(_stage, runs):
+        if item.name not in items or item.status is not Status.PASSED:
+            items[item.name] = item
+    return list(items.values())
 
 
 def _stage(one: StageRun) -> Item:
