@@ -1,13 +1,14 @@
 """Names slow ranks by two rules: so many times the median, and out of line beyond chance."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from ncdiag.diagnose.stragglers.chance import MAD_TO_SIGMA, Floats, threshold
+from ncdiag.diagnose.stragglers.chance import Floats, threshold
+from ncdiag.diagnose.stragglers.figures import now_and_then, relative_logs, scores
 from ncdiag.model.straggler import (
     IterationTable,
     SlowRank,
@@ -22,13 +23,18 @@ LEAST_RANKS: Final = 3
 LEAST_ROBUST_RANKS: Final = 4
 # The median of fewer iterations is not near enough to normal for the tail to be trusted.
 LEAST_ITERATIONS: Final = 5
-# Clocks are read in steps; ranks that agree within this are alike.
-_LEAST_DEVIATION: Final = 1e-4
 _WINDOW: Final = 10
 _MOST_WINDOWS: Final = 10
 # Ranks that wait for each other every iteration agree this well, or far better than iterations do.
 _SYNCHRONOUS: Final = 0.005
 _TOGETHER: Final = 3.0
+# Ranks that are too fast by chance are as many as are too slow; so many more are no chance.
+_MORE_THAN_CHANCE: Final = 3.0
+_LEAST_FAST: Final = 3
+# When more of the ranks than this are slow they are rather of another kind.
+_MOST_SLOW: Final = 0.2
+_SHOWN: Final = 5
+_LOG_FAR: Final = 700.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +59,7 @@ class _Group:
     relative: Floats  # (iterations, ranks): time over the median rank's of the same iteration
     ratios: Floats  # of each rank, the median over iterations; above 1 is slow
     scores: Floats
+    often: Floats  # the share of iterations in which a rank is slow now and then
 
 
 def find_stragglers(
@@ -67,7 +74,10 @@ def find_stragglers(
         key=lambda one: (-one.ratio, one.rank),
     )
     reason = _undecided(table, groups, kind) if not slow else None
-    robust = [group for group in groups if _is_robust(group)]
+    robust = sum(len(group.ratios) for group in groups if _is_robust(group))
+    stated = settings.false_alarms * robust / max(judged, 1)
+    fast = sum(_fast(group, judged, settings) for group in groups)
+    too_fast = fast >= max(_LEAST_FAST, _MORE_THAN_CHANCE * stated)
     known = table.seconds[np.isfinite(table.seconds)]
     verdict = StragglerVerdict.FOUND if slow else StragglerVerdict.NONE
     return StragglerReport(
@@ -79,11 +89,14 @@ def find_stragglers(
         median_s=float(np.median(known)) if known.size else None,
         slow=tuple(slow),
         slow_hosts=tuple(dict.fromkeys(one.host for one in slow if one.host is not None)),
-        expected_false_alarms=settings.false_alarms
-        * sum(len(group.ratios) for group in robust)
-        / max(judged, 1),
+        expected_false_alarms=float(fast) if too_fast else stated,
         reason=reason,
-        notes=(*table.notes, *_notes(table, groups)),
+        notes=(
+            *table.notes,
+            *_notes(table, groups),
+            *_doubts(fast if too_fast else 0, len(slow), judged),
+            *_comes_and_goes(table, groups, {one.rank for one in slow}),
+        ),
     )
 
 
@@ -99,33 +112,41 @@ def _groups(table: IterationTable, kind: TimeKind) -> Iterator[_Group]:
 
 
 def _group(name: str | None, columns: Floats, seconds: Floats, kind: TimeKind) -> _Group:
-    seconds = seconds[np.isfinite(seconds).any(axis=1)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        relative = seconds / np.nanmedian(seconds, axis=1, keepdims=True)
-        if kind is TimeKind.COLLECTIVE:
-            relative = 1.0 / relative
-    relative = np.where(np.isfinite(relative), relative, np.nan)
-    timed = np.isfinite(relative).any(axis=0)
-    columns, relative = columns[timed], relative[:, timed]
-    if not relative.size:
-        return _Group(name, columns, relative, np.zeros(0), np.zeros(0))
-    ratios = np.nanmedian(relative, axis=0)
-    away = ratios - np.median(ratios)
-    deviation = MAD_TO_SIGMA * float(np.median(np.abs(away)))
-    return _Group(name, columns, relative, ratios, away / max(deviation, _LEAST_DEVIATION))
+    logs = relative_logs(seconds)
+    timed, known = np.isfinite(logs).any(axis=0), np.isfinite(logs).any(axis=1)
+    columns, logs = columns[timed], logs[known][:, timed]
+    if not logs.size:
+        return _Group(name, columns, logs, *(np.zeros(0),) * 3)
+    if kind is TimeKind.COLLECTIVE:
+        logs = -logs
+    figures = np.nanmedian(logs, axis=0)
+    centre = np.median(figures)
+    logs, figures = logs - centre, figures - centre
+    return _Group(
+        name,
+        columns,
+        np.exp(np.clip(logs, -_LOG_FAR, _LOG_FAR)),
+        np.exp(np.clip(figures, -_LOG_FAR, _LOG_FAR)),
+        scores(logs, figures),
+        now_and_then(logs, figures),
+    )
 
 
 def _is_robust(group: _Group) -> bool:
     return len(group.ratios) >= LEAST_ROBUST_RANKS and len(group.relative) >= LEAST_ITERATIONS
 
 
+def _far(group: _Group, judged: int, settings: Settings) -> float:
+    """The score from which on the robust rule names a rank of this group."""
+    if not _is_robust(group):
+        return float("inf")
+    return threshold(len(group.ratios), settings.false_alarms * len(group.ratios) / judged)
+
+
 def _slow(
     table: IterationTable, group: _Group, judged: int, settings: Settings, kind: TimeKind
 ) -> Iterator[SlowRank]:
-    far = np.inf
-    if _is_robust(group):
-        share = settings.false_alarms * len(group.ratios) / judged
-        far = threshold(len(group.ratios), share)
+    far = _far(group, judged, settings)
     for number in np.flatnonzero(group.ratios > 1.0 + settings.least_slower):
         ratio, score = float(group.ratios[number]), float(group.scores[number])
         rules = []
@@ -148,6 +169,12 @@ def _slow(
             place=table.places.get(rank),
             group=group.name,
         )
+
+
+def _fast(group: _Group, judged: int, settings: Settings) -> int:
+    """How many ranks are as far out on the other side, where no fault puts them."""
+    fast = group.ratios < 1.0 / (1.0 + settings.least_slower)
+    return int(np.sum(fast & (group.scores < -_far(group, judged, settings))))
 
 
 def _windows(relative: Floats, ratio: float) -> tuple[int, int]:
@@ -193,3 +220,33 @@ def _notes(table: IterationTable, groups: Sequence[_Group]) -> Iterator[str]:
             f"{left_out} of {len(table.ranks)} ranks were not judged: they have no times, or "
             f"their group has fewer than {LEAST_RANKS} ranks"
         )
+
+
+def _doubts(fast: int, slow: int, judged: int) -> Iterator[str]:
+    if fast:
+        yield (
+            f"{fast} ranks are as far out on the fast side, where no fault puts them: ranks differ "
+            "by more than noise explains, so as many of the slow ones may be healthy"
+        )
+    if slow > max(1, _MOST_SLOW * judged):
+        yield (
+            f"{slow} of {judged} ranks are slow: rather ranks of another kind than faults; "
+            "--map with a group for each kind, or --pipeline-stages, compares like with like"
+        )
+
+
+def _comes_and_goes(
+    table: IterationTable, groups: Sequence[_Group], named: Collection[int]
+) -> Iterator[str]:
+    found = [
+        (table.ranks[int(group.columns[number])], float(group.often[number]))
+        for group in groups
+        for number in np.flatnonzero(group.often)
+    ]
+    found = [(rank, share) for rank, share in found if rank not in named]
+    for rank, share in found[:_SHOWN]:
+        place = table.places.get(rank) or table.hosts.get(rank)
+        where = f" on {place}" if place else ""
+        yield f"rank {rank}{where} is slow in {share:.0%} of its iterations, and named by no rule"
+    if len(found) > _SHOWN:
+        yield f"so are {len(found) - _SHOWN} more ranks"
