@@ -274,6 +274,15 @@ def test_a_stage_that_nobody_came_to_is_told_and_makes_less_sure() -> None:
     assert found.confidence < decide(*HEALTHY, run(LOAD), sweep=pairs()).confidence
 
 
+def test_who_was_never_measured_in_pairs_is_not_known() -> None:
+    cut = run(PAIRS, passed="", hosts=0, state=StageState.CUT, reason="no time")
+    found = decide(*(one for one in HEALTHY if one.stage is not PAIRS), cut)
+    assert found.verdict is GateVerdict.UNDECIDED
+    assert of(found, "a").reasons == ("pairs: cut off before its own result: no time",)
+    later = replace(cut, pass_number=2)
+    assert decide(*HEALTHY, later, sweep=pairs()).verdict is GateVerdict.MET
+
+
 def test_repeated_passes_make_surer_and_keep_the_worst() -> None:
     once, twice = ([replace(one, pass_number=n) for one in HEALTHY] for n in (1, 2))
     assert decide(*once, *twice).confidence > decide(*once).confidence

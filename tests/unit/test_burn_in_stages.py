@@ -1,5 +1,7 @@
 """What each stage of a burn-in says of hosts, over a fleet that exists only in numbers."""
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 from burn_in_bed import NAMES, FakeBed
@@ -100,19 +102,70 @@ def test_wrong_numbers_count_when_they_are_repeated() -> None:
     assert outcomes(once) == {"h2": Outcome.UNDECIDED}
 
 
-def test_a_slow_rdma_port_is_named() -> None:
-    def port(rate: float) -> LoopbackAnswer:
-        return LoopbackAnswer(
-            figures=(
-                LocalFigure("loopback_gbit_per_s", 390.0, "mlx5_0"),
-                LocalFigure("loopback_gbit_per_s", rate, "mlx5_1"),
-            )
-        )
+def test_hosts_of_another_model_are_compared_with_their_like() -> None:
+    """Four old hosts and four new ones, of which one of each kind is slow."""
+    old = NAMES[:4]
+    gemm = {name: 30.0 if name in old else 100.0 for name in NAMES} | {"h1": 12.0, "h5": 40.0}
+    bed = FakeBed(
+        gemm=lambda host, _: gemm[host],
+        device=lambda host: "A100" if host in old else "H100",
+        compute_s=lambda host, _: 0.03 if host in old else 0.01,
+    )
+    found = run_local(bed)
+    assert outcomes(found) == {"h1": Outcome.REJECTED, "h5": Outcome.REJECTED}
+    assert all("40 % of what others reach" in one.reason for one in found.findings)
+    assert run_load(bed).findings == []
 
-    ports = {name: port(100.0 if name == "h5" else 388.0) for name in NAMES}
-    found = run_local(FakeBed(ports=ports))
-    assert outcomes(found) == {"h5": Outcome.REJECTED}
-    assert "loopback (Gbit/s)" in found.findings[0].reason
+
+def test_where_too_few_are_alike_to_tell_a_slow_one_that_is_said() -> None:
+    bed = FakeBed(
+        gemm=lambda host, _: 10.0 if host == "h1" else 100.0,
+        device=lambda host: "A100" if host in NAMES[:3] else "H100",
+    )
+    found = run_local(bed)
+    assert found.findings == []
+    assert found.notes[1:] == ["local: h[1-3]: too few are alike to tell a slow one (A100)"]
+
+
+def test_a_slow_cpu_is_out_and_not_to_blame_for_what_else_runs_there() -> None:
+    bed = FakeBed(
+        gemm=lambda host, _: 30.0 if host == "h3" else 100.0,
+        compute_s=lambda host, _: 0.03 if host == "h4" else 0.01,
+        on_gpus=False,
+    )
+    found = [*run_local(bed).findings, *run_load(bed).findings]
+    assert [(one.host, one.outcome, one.isolates) for one in found] == [
+        ("h3", Outcome.REJECTED, False),
+        ("h4", Outcome.REJECTED, False),
+    ]
+    wrong = run_local(FakeBed(wrong=lambda host, _: int(host == "h2"), on_gpus=False))
+    assert [one.isolates for one in wrong.findings] == [True]
+
+
+def ports(rate: float, slow: float = 100.0) -> LoopbackAnswer:
+    return LoopbackAnswer(
+        figures=(
+            LocalFigure("loopback_gbit_per_s", slow, "mlx5_0"),
+            LocalFigure("loopback_gbit_per_s", rate, "mlx5_1"),
+        )
+    )
+
+
+def test_a_slow_rdma_port_is_named_and_one_slow_by_design_hides_it_not() -> None:
+    found = run_local(
+        FakeBed(ports={name: ports(150.0 if name == "h5" else 388.0) for name in NAMES})
+    )
+    [one] = found.findings
+    assert (one.host, one.outcome, one.component) == ("h5", Outcome.REJECTED, "mlx5_1")
+    assert one.isolates
+    assert "loopback (Gbit/s) mlx5_1 150" in one.reason
+
+
+def test_a_port_that_only_one_host_has_is_no_fault() -> None:
+    extra = LocalFigure("loopback_gbit_per_s", 25.0, "mlx5_bond_0")
+    answers = {name: ports(388.0) for name in NAMES}
+    answers["h5"] = LoopbackAnswer(figures=(*answers["h5"].figures, extra))
+    assert run_local(FakeBed(ports=answers)).findings == []
 
 
 MLX5 = Nic(name="mlx5_0", kind=NicKind.INFINIBAND, hca="mlx5_0", hca_port=1)
@@ -209,9 +262,18 @@ def test_a_host_that_computes_slowly_under_load_and_alone_is_rejected() -> None:
     assert bed.rejected == {"h7"}
 
 
-def test_a_host_that_is_slow_only_under_load_is_remarked() -> None:
-    bed = FakeBed(compute_s=lambda host, n: 0.02 if host == "h7" and n > 1 else 0.01)
-    assert outcomes(run_load(bed)) == {"h7": Outcome.GOOD}
+def slow_under_load(**more: bool) -> FakeBed:
+    return FakeBed(compute_s=lambda host, n: 0.03 if host == "h7" and n > 1 else 0.01, **more)
+
+
+def test_a_gpu_that_is_slow_in_all_of_the_load_is_out_though_it_is_fast_alone() -> None:
+    [one] = run_load(slow_under_load()).findings
+    assert (one.host, one.outcome, one.isolates) == ("h7", Outcome.REJECTED, False)
+    assert "in all of the load; alone 10 ms" in one.reason
+
+
+def test_a_cpu_that_is_slow_only_beside_others_is_remarked() -> None:
+    assert outcomes(run_load(slow_under_load(on_gpus=False))) == {"h7": Outcome.GOOD}
 
 
 def test_a_rank_that_dies_every_time_fails_the_stage_and_blames_nobody() -> None:
@@ -239,6 +301,30 @@ def test_a_host_lost_under_load_is_undecided_and_the_others_go_on() -> None:
 
 
 # --- reach, health, pairs ---
+
+
+@pytest.mark.parametrize(
+    ("gpus", "by_design", "out"),
+    [
+        ({"h2": 7}, {}, {"h2"}),
+        ({"h2": 4}, {"h2": 4}, set()),
+        ({"h2": 3}, {"h2": 4}, {"h2"}),
+        (dict.fromkeys(NAMES[:4], 4), {}, set()),
+        (dict.fromkeys(NAMES, 4), dict.fromkeys(NAMES, 8), set()),
+    ],
+    ids=["one lost", "smaller by design", "smaller and lost", "two kinds", "a profile hides some"],
+)
+def test_a_host_with_fewer_gpus_than_most_is_out(
+    gpus: dict[str, int], by_design: dict[str, int], out: set[str]
+) -> None:
+    bed = FakeBed(gpus=dict.fromkeys(NAMES, 8) | gpus)
+    bed.start = lambda: None
+    hosts = [replace(host, gpus=by_design.get(host.name)) for host in bed.plan.hosts]
+    bed.plan = replace(bed.plan, hosts=tuple(hosts))
+    found = reach(bed, bed.clock.deadline(), 1)
+    assert {one.host for one in found.findings} == out == bed.rejected
+    assert not any(one.isolates for one in found.findings)
+    assert set(found.passed) == set(NAMES) - out
 
 
 def test_a_host_that_came_up_and_cannot_be_measured_is_not_called_unreachable() -> None:

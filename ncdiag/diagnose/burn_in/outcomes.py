@@ -18,6 +18,8 @@ from ncdiag.model.verdict import CulpritKind, Diagnosis, HostStatus, HostVerdict
 
 # Passing only these says nothing of what a host can do.
 _NOT_MEASURING = frozenset({Stage.REACH, Stage.HEALTH})
+# A fleet that was never measured in pairs is not known, whatever its hosts do alone.
+_NOT_LEFT_OUT = frozenset({Stage.PAIRS})
 # What these find is a fact; nothing has to be measured again to confirm it.
 _FACTS = frozenset({Stage.REACH, Stage.HEALTH})
 _NOT_CONFIRMED = " (not confirmed)"
@@ -63,12 +65,16 @@ def judge_hosts(
     runs = [
         (run, frozenset(run.passed))
         for run in stages
-        if run.state is not StageState.SKIPPED and run.hosts > 0
+        if run.state is not StageState.SKIPPED and (run.hosts > 0 or _is_needed(run))
     ]
     for name, case in cases.items():
         if not case.against and not case.doubts:
             case.doubts.extend(_missing(name, case, runs))
     return tuple(_judge(host, cases[host.name]) for host in hosts)
+
+
+def _is_needed(run: StageRun) -> bool:
+    return run.stage in _NOT_LEFT_OUT and run.state is StageState.CUT
 
 
 def _take_finding(case: _Case, one: StageFinding) -> None:

@@ -3,8 +3,10 @@
 All numbers are small whole ones, so that every sum is exact and a wrong bit shows.
 """
 
+import platform
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from statistics import median
 
 import torch
@@ -38,7 +40,19 @@ def test_here(asked: LocalTest) -> LocalFigures:
     for figure, differing in _measure(device, asked.seconds):
         figures.append(figure)
         wrong += differing
-    return LocalFigures(figures=tuple(figures), wrong=wrong)
+    return LocalFigures(figures=tuple(figures), wrong=wrong, device=_model(device))
+
+
+def _model(device: torch.device, cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """What the GPU or CPU is called, or at least its architecture."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    try:
+        lines = cpuinfo.read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
 
 
 def _measure(device: torch.device, seconds: float) -> Iterator[tuple[LocalFigure, int]]:
@@ -50,11 +64,13 @@ def _measure(device: torch.device, seconds: float) -> Iterator[tuple[LocalFigure
     host = torch.device("cpu")
     yield _copy("host_to_device_gb_per_s", host, device, seconds, own)
     yield _copy("device_to_host_gb_per_s", device, host, seconds, own)
-    for index in range(torch.cuda.device_count()):
+    others = [index for index in range(torch.cuda.device_count()) if index != device.index]
+    for index in others:
         peer = torch.device("cuda", index)
-        if index != device.index and torch.cuda.can_device_access_peer(device, peer):
-            between = f"{own}->gpu{index}"
-            yield _copy("device_to_device_gb_per_s", device, peer, seconds, between)
+        if torch.cuda.can_device_access_peer(device, peer):
+            # All peers together have the time of one figure, however many there are.
+            each_s, between = seconds / len(others), f"{own}->gpu{index}"
+            yield _copy("device_to_device_gb_per_s", device, peer, each_s, between)
 
 
 def _multiply(

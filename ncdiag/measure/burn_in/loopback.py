@@ -28,9 +28,10 @@ _GRACE_S = 2.0
 
 
 class LoopbackTask(msgspec.Struct, frozen=True):
-    """Measure each RDMA port against itself, with a profile's ``variables``."""
+    """Measure RDMA ports against themselves, with a profile's ``variables``: ``nics``, or all."""
 
     variables: dict[str, str] = {}
+    nics: tuple[str, ...] = ()
 
 
 class LoopbackAnswer(msgspec.Struct, frozen=True):
@@ -42,9 +43,9 @@ class LoopbackAnswer(msgspec.Struct, frozen=True):
 
 
 def measure(payload: bytes) -> bytes:
-    """Measure all ports, one after the other (LoopbackTask to LoopbackAnswer)."""
+    """Measure the ports, one after the other (LoopbackTask to LoopbackAnswer)."""
     task = msgspec.json.decode(payload, type=LoopbackTask)
-    nics, _ = find_nics((), None)
+    nics, _ = find_nics(task.nics, None)
     ports = [nic for nic in nics if nic.hca]
     if not ports:
         return msgspec.json.encode(LoopbackAnswer(skipped="no active RDMA port"))

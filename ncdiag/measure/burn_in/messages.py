@@ -19,11 +19,15 @@ class LocalFigure(msgspec.Struct, frozen=True):
 
 
 class LocalFigures(msgspec.Struct, frozen=True):
-    """What came of a test; ``wrong`` counts numbers that are not what they must be."""
+    """What came of a test; ``wrong`` counts numbers that are not what they must be.
+
+    ``device`` is the model of the GPU or CPU: only figures of one model compare with each other.
+    """
 
     error: str | None = None
     figures: tuple[LocalFigure, ...] = ()
     wrong: int = 0
+    device: str = ""
 
 
 class TrainSteps(msgspec.Struct, frozen=True, tag="train-steps"):

@@ -70,6 +70,8 @@ class Testbed:
     facts: dict[str, HostFacts] = field(default_factory=dict)
     rejected: set[str] = field(default_factory=set)
     doubtful: set[str] = field(default_factory=set)
+    models: dict[Rank, str] = field(default_factory=dict)
+    """What GPU or CPU a rank is, where the rank has told it: unlike ones do not compare."""
     fleet: Fleet = field(init=False)
     engine: TorchEngine = field(init=False)
     bench: TorchBench = field(init=False)
@@ -125,9 +127,14 @@ class Testbed:
 
         One that lost a GPU would have the others measured with as few, and is rejected meanwhile.
         """
-        gpus = [self.engine.collected[name].ready.gpus for name in self.fit]
+        gpus = [self.gpus[name] for name in self.fit]
         if self.on_gpus and gpus:
             self.bench.ranks_per_host = min(gpus)
+
+    @property
+    def gpus(self) -> Mapping[str, int]:
+        """How many GPUs torch sees on each host."""
+        return {name: self.engine.collected[name].ready.gpus for name in self.facts}
 
     @property
     def on_gpus(self) -> bool:
@@ -158,10 +165,12 @@ class Testbed:
 
     def loopback(self, hosts: Sequence[str], limit_s: float) -> dict[str, LoopbackAnswer]:
         """Have hosts measure their RDMA ports against themselves."""
-        payload = msgspec.json.encode(LoopbackTask(variables=dict(self.plan.variables)))
-        calls = [
-            self.fleet.call(host, measure_loopback, payload, timeout_s=limit_s) for host in hosts
-        ]
+        wanted = {host.name: host.nics for host in self.plan.hosts}
+        calls = []
+        for host in hosts:
+            task = LoopbackTask(variables=dict(self.plan.variables), nics=wanted[host])
+            payload = msgspec.json.encode(task)
+            calls.append(self.fleet.call(host, measure_loopback, payload, timeout_s=limit_s))
         found = {}
         for call in self.fleet.as_completed(calls):
             try:

@@ -78,6 +78,9 @@ class FakeBed:
     told: list[str] = field(default_factory=list)
     trials: list[tuple[str, ...]] = field(default_factory=list)
     cost_s: float = 1.0
+    device: Callable[[str], str] = lambda _host: "H100"
+    models: dict[Rank, str] = field(default_factory=dict)
+    gpus: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 8))
 
     def __post_init__(self) -> None:
         self.facts = {name: HostFacts(hostname=name) for name in NAMES}
@@ -111,7 +114,11 @@ class FakeBed:
                 failed[rank] = value
             else:
                 figures = (LocalFigure("gemm_tflop_per_s", value, "gpu0"),)
-                found[rank] = LocalFigures(figures=figures, wrong=self.wrong(rank[0], len(ranks)))
+                found[rank] = LocalFigures(
+                    figures=figures,
+                    wrong=self.wrong(rank[0], len(ranks)),
+                    device=self.device(rank[0]),
+                )
         return found, failed
 
     def loopback(self, hosts: Sequence[str], _limit_s: float) -> dict[str, LoopbackAnswer]:

@@ -1,7 +1,7 @@
 """Load: a training-like loop over all hosts; who computes slowly there is repeated alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 import numpy as np
@@ -32,6 +32,8 @@ _SLACK = 4.0
 _SLACK_S = 5.0
 _MEET_SHARE = 0.3
 _ALONE_STEPS = 20
+# So many stretches of the load tell of heat or power rather than of a moment.
+_LEAST_WINDOWS = 2
 _NEXT = "look at clocks and throttling under load: nvidia-smi -q -d PERFORMANCE,CLOCK"
 
 
@@ -134,11 +136,14 @@ def _conclude(
     medians = {rank: median(times) for rank, times in course.compute_s.items()}
     slow = {
         _rank(one, course): one
-        for one in find_stragglers(table(course.compute_s), TimeKind.COMPUTE).slow
+        for one in find_stragglers(table(course.compute_s, bed.models), TimeKind.COMPUTE).slow
         if one.ratio * rule.share > 1
     }
     alone = _alone(bed, deadline, slow, medians)
-    outcome.findings += [_judge(rank, one, alone, rule, pass_number) for rank, one in slow.items()]
+    outcome.findings += [
+        _judge(rank, one, _like(rank, alone, bed.models), rule, pass_number)
+        for rank, one in slow.items()
+    ]
     outcome.findings += _wrong(course, pass_number)
     middle = usual(medians)
     outcome.figures += [
@@ -163,14 +168,17 @@ def _conclude(
     )
 
 
-def table(compute_s: Mapping[Rank, Sequence[float]]) -> IterationTable:
-    """The times of all ranks, as slow ranks are looked for in."""
+def table(
+    compute_s: Mapping[Rank, Sequence[float]], models: Mapping[Rank, str] | None = None
+) -> IterationTable:
+    """The times of all ranks, as slow ranks are looked for in: among those of their model."""
     steps = min(len(times) for times in compute_s.values())
     return IterationTable(
         ranks=tuple(range(len(compute_s))),
         seconds=np.array([times[:steps] for times in compute_s.values()]).T,
         iterations=tuple(range(steps)),
         hosts={number: host for number, (host, _) in enumerate(compute_s)},
+        groups={number: (models or {}).get(rank, "") for number, rank in enumerate(compute_s)},
     )
 
 
@@ -181,10 +189,19 @@ def _rank(one: SlowRank, course: _Course) -> Rank:
 def _alone(
     bed: Testbed, deadline: Deadline, slow: Mapping[Rank, SlowRank], medians: Mapping[Rank, float]
 ) -> dict[Rank, float]:
-    """How long a step's computing takes each suspect, and two usual ranks, with all others idle."""
+    """How long a step's computing takes each suspect, and two usual ranks of each model of theirs.
+
+    Each is alone meanwhile, with all others idle.
+    """
     found: dict[Rank, float] = {}
     steps = _with_steps(_ON_GPUS if bed.on_gpus else _ON_CPUS, _ALONE_STEPS, alone=True)
-    queue = [*references(medians, slow), *slow] if slow else []
+    of_model = {bed.models.get(rank, ""): rank for rank in slow}
+    beside = [
+        one
+        for rank in of_model.values()
+        for one in references(_like(rank, medians, bed.models), slow)
+    ]
+    queue = [*beside, *slow]
     for number, rank in enumerate(queue):
         bed.tell("load, suspects again alone", number, len(queue), deadline.left_s)
         if deadline.left_s < 1.0:
@@ -194,9 +211,19 @@ def _alone(
     return found
 
 
+def _like(rank: Rank, times: Mapping[Rank, float], models: Mapping[Rank, str]) -> dict[Rank, float]:
+    """Those of ``times`` that are of ranks of the same model."""
+    own = models.get(rank, "")
+    return {other: value for other, value in times.items() if models.get(other, "") == own}
+
+
 def _judge(
     rank: Rank, one: SlowRank, alone: Mapping[Rank, float], rule: FarOff, pass_number: int
 ) -> StageFinding:
+    """A GPU that is slow in all of the load is out, and isolated where it is slow alone as well.
+
+    A CPU is not isolated: whatever else runs there may take its time.
+    """
     host, gpu = rank
     text = f"a step of computing takes {format_share(one.ratio)} of the usual time"
     others = {other: value for other, value in alone.items() if other != rank}
@@ -207,9 +234,14 @@ def _judge(
         return _finding(host, Outcome.UNDECIDED, reason, pass_number, component)
     if not rule.beyond(alone[rank], yardstick):
         reason = f"{text} under load; alone {_ms(alone[rank])}, which is as it should be"
+        always = one.windows == one.windows_total >= _LEAST_WINDOWS
+        if always and component:
+            reason = f"{text} in all of the load; alone {_ms(alone[rank])}: heat or power"
+            return _finding(host, Outcome.REJECTED, reason, pass_number, component)
         return _finding(host, Outcome.GOOD, reason, pass_number, component)
     reason = f"{text}; alone {_ms(alone[rank])}, others {_ms(yardstick)}"
-    return _finding(host, Outcome.REJECTED, reason, pass_number, component)
+    found = _finding(host, Outcome.REJECTED, reason, pass_number, component)
+    return replace(found, isolates=component is not None)
 
 
 def _wrong(course: _Course, pass_number: int) -> list[StageFinding]:
@@ -230,7 +262,6 @@ def _finding(
         reason=reason,
         confidence=0.9 if rejected else 0.0,
         confirmed=rejected,
-        isolates=rejected,
         component=component,
         class_="straggler",
         next=_NEXT,

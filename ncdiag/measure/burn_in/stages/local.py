@@ -1,11 +1,21 @@
 """Local: what each host can do by itself, all at once; suspects again with the rest quiet."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from ncdiag.measure.burn_in.messages import LocalFigure, LocalFigures
-from ncdiag.measure.burn_in.odd import ON_CPUS, ON_GPUS, FarOff, far_off, references, usual
+from ncdiag.measure.burn_in.odd import (
+    LEAST_HOSTS,
+    ON_CPUS,
+    ON_GPUS,
+    FarOff,
+    far_off,
+    references,
+    usual,
+)
 from ncdiag.measure.burn_in.plan import LOCAL_S
 from ncdiag.measure.burn_in.result import StageOutcome
 from ncdiag.measure.burn_in.testbed import Deadline, Rank, Testbed
@@ -14,7 +24,7 @@ from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_share
 
-# Figures of one rank: arithmetic, memory, two ways to the host, and a few peers.
+# Figures of one rank: arithmetic, memory, two ways to the host, all peers, and time to wake up.
 _FIGURES_ON_GPU = 6
 _FIGURES_ON_CPU = 2
 # What a test takes besides: waking a GPU, and beside others on the same cores.
@@ -26,8 +36,8 @@ _FIRST_SHARE = 0.6
 _LOOPBACK = "loopback_gbit_per_s"
 _NEXT = "look at clocks, throttling and what else runs there: ncdiag health, nvidia-smi -q"
 
-Name = tuple[str, str | None]
-"""What is measured: the name of a figure, and of what without the number of the GPU."""
+Name = tuple[str, str | None, str]
+"""What compares: the name of a figure, of what without the number of the GPU, and the model."""
 
 _MakesFinding = Callable[..., StageFinding]
 
@@ -49,7 +59,8 @@ def local(bed: Testbed, deadline: Deadline, pass_number: int) -> StageOutcome:
     each_s = _each_s(bed, deadline)
     bed.tell("local", 0, 1, deadline.left_s)
     found = _Found(*bed.test(ranks, each_s, max(_LEAST_S, _FIRST_SHARE * deadline.left_s)))
-    notes = _loop_back(bed, deadline, hosts, found.figures)
+    bed.models |= {rank: one.device for rank, one in found.figures.items()}
+    notes = _loop_back(bed, deadline, hosts, found.figures) + _not_compared(found.figures)
     rule = ON_GPUS if bed.on_gpus else ON_CPUS
     suspects = _suspects(found, rule)
     _repeat(bed, deadline, found, suspects)
@@ -75,7 +86,7 @@ def local(bed: Testbed, deadline: Deadline, pass_number: int) -> StageOutcome:
 def _loop_back(
     bed: Testbed, deadline: Deadline, hosts: Sequence[str], figures: dict[Rank, LocalFigures]
 ) -> list[str]:
-    """Add each host's worst RDMA port to its figures; returns lines on those that have none."""
+    """Add each host's RDMA ports to its figures; returns lines on those that have none."""
     notes: dict[str, list[str]] = {}
     limit_s = max(_LEAST_S, deadline.left_s / 2)
     for host, answer in bed.loopback(hosts, limit_s).items():
@@ -84,8 +95,7 @@ def _loop_back(
             notes.setdefault(visible(why), []).append(host)
         own = figures.get((host, 0))
         if answer.figures and own:  # a host that failed the test is to be repeated as failed
-            worst = min(answer.figures, key=lambda one: one.value)
-            figures[host, 0] = LocalFigures(figures=(*own.figures, worst), wrong=own.wrong)
+            figures[host, 0] = replace(own, figures=(*own.figures, *answer.figures))
     return [f"loopback RDMA: {why}: {fold(names)}" for why, names in notes.items()]
 
 
@@ -100,13 +110,29 @@ def _by_name(figures: Mapping[Rank, LocalFigures]) -> dict[Name, dict[Rank, floa
     found: defaultdict[Name, dict[Rank, float]] = defaultdict(dict)
     for rank, one in figures.items():
         for figure in one.figures:
-            found[_name_of(figure)][rank] = figure.value
+            found[_name_of(figure, one.device)][rank] = figure.value
     return dict(found)
 
 
-def _name_of(figure: LocalFigure) -> Name:
+def _name_of(figure: LocalFigure, device: str) -> Name:
+    """Ports are compared with those of their name: one may be slower than another by design."""
     component = figure.component
-    return figure.name, component if component and "->" in component else None
+    if figure.name == _LOOPBACK:
+        return figure.name, component, ""
+    return figure.name, component if component and "->" in component else None, device
+
+
+def _not_compared(figures: Mapping[Rank, LocalFigures]) -> list[str]:
+    """A line where so few are of a model that none of them can be told from the others."""
+    ranks: defaultdict[str, list[Rank]] = defaultdict(list)
+    for rank, one in figures.items():
+        ranks[one.device].append(rank)
+    few = {device: alike for device, alike in ranks.items() if len(alike) < LEAST_HOSTS}
+    return [
+        f"local: {fold(dict.fromkeys(host for host, _ in alike))}: "
+        f"too few are alike to tell a slow one{f' ({visible(device)})' if device else ''}"
+        for device, alike in few.items()
+    ]
 
 
 def _suspects(found: _Found, rule: FarOff) -> dict[Rank, list[Name]]:
@@ -125,17 +151,26 @@ def _repeat(
     """Measure suspects one by one with all others quiet, and two usual ranks like that first."""
     if not suspects:
         return
-    first = next(iter(_by_name(found.figures).values()), {})
-    queue = [*references(first, suspects), *suspects]
+    queue = [*_beside(found, suspects), *suspects]
     for number, rank in enumerate(queue):
         bed.tell("local, suspects again alone", number, len(queue), deadline.left_s)
         if deadline.left_s < 2 * _QUIET_S:
             return
         again, failed = bed.test([rank], _QUIET_S, min(deadline.left_s, _SLACK_S))
-        if any(name == _LOOPBACK for odd in suspects.values() for name, _ in odd):
+        if any(name[0] == _LOOPBACK for odd in suspects.values() for name in odd):
             _loop_back(bed, deadline, [rank[0]], again)
         found.again |= again
         found.failed_again |= failed
+
+
+def _beside(found: _Found, suspects: Collection[Rank]) -> list[Rank]:
+    """Two usual ranks of each model that a suspect is of: what it may be compared with."""
+    models = {found.figures[rank].device for rank in suspects if rank in found.figures}
+    first: dict[str, Mapping[Rank, float]] = {}
+    for (_, _, model), values in _by_name(found.figures).items():
+        if model in models:
+            first.setdefault(model, values)
+    return [rank for values in first.values() for rank in references(values, suspects)]
 
 
 def _judge(
@@ -143,9 +178,16 @@ def _judge(
 ) -> list[StageFinding]:
     host, gpu = rank
     first, again = found.figures.get(rank), found.again.get(rank)
-    component = f"gpu{gpu}" if rule is ON_GPUS else None
+    own = f"gpu{gpu}" if rule is ON_GPUS else None
 
-    def finding(outcome: Outcome, reason: str, confidence: float = 0.0) -> StageFinding:
+    def finding(
+        outcome: Outcome,
+        reason: str,
+        confidence: float = 0.0,
+        *,
+        component: str | None = own,
+        isolates: bool = True,
+    ) -> StageFinding:
         return StageFinding(
             host=host,
             stage=Stage.LOCAL,
@@ -153,7 +195,7 @@ def _judge(
             reason=reason,
             confidence=confidence,
             confirmed=outcome is Outcome.REJECTED,
-            isolates=outcome is Outcome.REJECTED,
+            isolates=isolates and outcome is Outcome.REJECTED,
             component=component,
             next=_NEXT,
             pass_number=pass_number,
@@ -175,22 +217,30 @@ def _judge(
 def _judge_figure(
     rank: Rank, name: Name, found: _Found, rule: FarOff, finding: _MakesFinding
 ) -> StageFinding:
-    """Whether a figure is far off alone as well, beside usual ranks that were alone too."""
+    """Whether a figure is far off alone as well, beside usual ranks that were alone too.
+
+    A CPU that is slow is out, and not isolated: whatever else runs there may take its time.
+    """
     together = _by_name(found.figures)[name]
     alone = _by_name(found.again).get(name, {})
     middle = usual(together)
     text = f"{_words(name)} {together[rank]:.3g}, most {middle:.3g}"
+    component = name[1] or (f"gpu{rank[1]}" if rule is ON_GPUS else None)
     if rank not in alone:
-        return finding(Outcome.UNDECIDED, f"{text}; no time was left to repeat it alone")
+        reason = f"{text}; no time was left to repeat it alone"
+        return finding(Outcome.UNDECIDED, reason, component=component)
     others = {one: value for one, value in alone.items() if one != rank}
     yardstick = usual(others) or middle or 0.0
     if not rule.beyond(alone[rank], yardstick):
-        return finding(Outcome.GOOD, f"{text}; alone {alone[rank]:.3g}, which is as it should be")
+        reason = f"{text}; alone {alone[rank]:.3g}, which is as it should be"
+        return finding(Outcome.GOOD, reason, component=component)
     share = format_share(alone[rank] / yardstick)
     return finding(
         Outcome.REJECTED,
         f"{_words(name)} {alone[rank]:.3g}, {share} of what others reach, alone as well",
         0.95,
+        component=component,
+        isolates=rule is ON_GPUS or name[0] == _LOOPBACK,
     )
 
 
@@ -215,7 +265,7 @@ def _figures(found: _Found, pass_number: int) -> list[Figure]:
             stage=Stage.LOCAL,
             name=figure.name,
             value=figure.value,
-            median=medians[_name_of(figure)],
+            median=medians[_name_of(figure, one.device)],
             component=figure.component,
             pass_number=pass_number,
         )
