@@ -1,5 +1,6 @@
 """Durations, sizes and rates as an operator types them, and as ncdiag prints them."""
 
+import math
 import re
 
 from ncdiag.model.errors import UsageError
@@ -91,7 +92,9 @@ def _three_digits(value: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """``42 s``, ``3 min 05 s`` or ``2 h 10 min``."""
+    """``42 s``, ``3 min 05 s`` or ``2 h 10 min``; ``? s`` of what is no number."""
+    if not math.isfinite(seconds):
+        return "? s"
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"

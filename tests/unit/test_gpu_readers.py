@@ -376,6 +376,16 @@ def test_text_without_a_gpu_is_refused(text: str) -> None:
         read_dcgm_text(text.encode())
 
 
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [(0, None), (1, "not started"), (3, "completed"), (4, "failed"), (5, None), (6, None)],
+)
+def test_a_fabric_that_dcgm_cannot_tell_of_has_not_failed(status: int, state: str | None) -> None:
+    text = f'DCGM_FI_DEV_FABRIC_MANAGER_STATUS{{gpu="0",UUID="GPU-a0"}} {status}'
+    (gpu,) = read_dcgm_text(text.encode()).gpus
+    assert gpu.fabric_state == state
+
+
 def test_what_the_watches_of_dcgm_complain_of_is_told_by_gpu() -> None:
     (gpu,) = gpus("dcgmi.json")
     assert gpu.index == 3

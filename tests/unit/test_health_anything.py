@@ -8,7 +8,7 @@ from enum import EnumMeta
 from random import Random
 from typing import Any
 
-from ailing_hosts import gpu_host
+from gpu_hosts import gpu_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

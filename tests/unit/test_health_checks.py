@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ailing_hosts import AILMENTS, cloud_vm, earlier, gpu_host, missing, other, readings
+from ailing_hosts import AILMENTS, missing
+from gpu_hosts import cloud_vm, earlier, gpu_host, other, readings
 
 from ncdiag.health.checks import CHECKS, check_host, failed_host
 from ncdiag.health.checks.check import Scope

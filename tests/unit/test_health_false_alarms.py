@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ailing_hosts import (
+from gpu_hosts import (
     FIVE,
     GIB,
     device,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ailing_hosts import earlier, gpu, gpu_host, ib_port, readings, with_gpu, with_port
+from gpu_hosts import earlier, gpu, gpu_host, ib_port, readings, with_gpu, with_port
 
 from ncdiag.health.checks import (
     CHECKS,

@@ -151,6 +151,14 @@ def test_a_link_is_told_with_the_most_that_both_ends_can_do(tree: HostTree) -> N
     assert device.link.max_gigatransfers_per_s == 16.0
 
 
+def test_a_device_is_told_with_the_driver_that_has_it(tree: HostTree) -> None:
+    folder = tree.pci("18", "0x030200", "0x10de")
+    assert pci_device(tree.root, "0000:18:00.0").driver is None
+    tree.write("sys/bus/pci/drivers/vfio-pci/new_id", "")
+    tree.link(f"{folder}/driver", "sys/bus/pci/drivers/vfio-pci")
+    assert pci_device(tree.root, "0000:18:00.0").driver == "vfio-pci"
+
+
 def test_errors_of_a_device_are_the_sums_of_their_kinds(tree: HostTree) -> None:
     folder = tree.pci("18", "0x030200", "0x10de")
     tree.write(f"{folder}/aer_dev_correctable", "RxErr 4\nBadTLP 8\nTOTAL_ERR_COR 12")

@@ -110,7 +110,15 @@ def test_rates_are_shown_with_three_digits(gbit_per_s: float | None, shown: str)
 
 @pytest.mark.parametrize(
     ("seconds", "shown"),
-    [(0.04, "0.0 s"), (9.94, "9.9 s"), (42, "42 s"), (185, "3 min 05 s"), (7800, "2 h 10 min")],
+    [
+        (0.04, "0.0 s"),
+        (9.94, "9.9 s"),
+        (42, "42 s"),
+        (185, "3 min 05 s"),
+        (7800, "2 h 10 min"),
+        (float("nan"), "? s"),
+        (float("inf"), "? s"),
+    ],
 )
 def test_durations_are_shown_in_two_units(seconds: float, shown: str) -> None:
     assert format_duration(seconds) == shown

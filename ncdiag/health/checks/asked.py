@@ -1,7 +1,6 @@
 """How asking went: sources that hang, refuse or fail are findings themselves."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from ncdiag.health.checks.check import (
     GPU_SOURCES,
@@ -85,9 +84,7 @@ def _failed(case: Case) -> Iterator[Outcome]:
     """
     failed = _in_state(case, SourceState.FAILED)
     others = [one for one in failed if one.source not in GPU_SOURCES]
-    for outcome in _told(others, "could not be read", case):
-        is_trip = isinstance(outcome, Trip)
-        yield replace(outcome, severity=Severity.WARNING) if is_trip else outcome
+    yield from _told(others, "could not be read", case)
     for one in failed:
         if one.source in GPU_SOURCES:
             name = _NAMES.get(one.source, str(one.source))
@@ -115,7 +112,7 @@ def _told(readings: Sequence[SourceReading], what: str, case: Case) -> Iterator[
     for one in readings:
         name = _WHO.get(one.source, str(one.source))
         why = f": {quoted(one.reason)}" if one.reason else ""
-        yield Trip(text=f"{name} {what}{why}", device=str(one.source))
+        yield Trip(text=f"{name} {what}{why}", device=str(one.source), severity=Severity.WARNING)
 
 
 CHECKS = (
