@@ -242,3 +242,23 @@ def test_text_from_the_table_moves_no_cursor(
     file.write_text("\n".join(["rank,step,compute_s_time_s,host", *rows]))
     assert run(["stragglers", str(file)]) == 1
     assert "\x1b" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_marks_at_the_start_of_a_file_tell_how_it_is_written(encoding: str) -> None:
+    np.testing.assert_equal(read(LONG.encode(encoding)).seconds, read(LONG).seconds)
+
+
+def test_quoted_and_padded_cells_and_powers_of_ten_are_read() -> None:
+    table = read('"Rank" , "Step", "Compute time (ms)"\n"0" ,"1","4.0e2"\n 1 , 1 , 4.1E+02 \n')
+    np.testing.assert_allclose(table.seconds, [[0.4, 0.41]])
+
+
+def test_decimal_commas_are_refused_and_not_left_out() -> None:
+    with pytest.raises(UsageError, match="'396,63': write decimals with a point"):
+        read("rank;step;compute_time_ms\n0;1;396,63\n")
+
+
+def test_a_rank_that_moves_is_where_it_was_last() -> None:
+    table = read("rank,step,time_s,host\n0,1,1.0,a\n0,2,1.0,b\n0,3,1.0,a\n")
+    assert table.hosts == {0: "a"}

@@ -6,7 +6,7 @@ less: its tail is the normal one averaged over what the MAD of so many normal va
 """
 
 import math
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
@@ -28,6 +28,7 @@ _FARTHEST: Final = 1e6
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
 
+@lru_cache(maxsize=256)
 def threshold(ranks: int, false_alarms: float) -> float:
     """The score that ``false_alarms`` of ``ranks`` healthy ranks exceed on average."""
     share = min(0.5, false_alarms / ranks)

@@ -247,6 +247,7 @@ def _comes_and_goes(
     for rank, share in found[:_SHOWN]:
         place = table.places.get(rank) or table.hosts.get(rank)
         where = f" on {place}" if place else ""
-        yield f"rank {rank}{where} is slow in {share:.0%} of its iterations, and named by no rule"
+        often = f"{100 * share:.0f} % of its iterations"
+        yield f"rank {rank}{where} is slow in {often}, and named by no rule"
     if len(found) > _SHOWN:
         yield f"so are {len(found) - _SHOWN} more ranks"

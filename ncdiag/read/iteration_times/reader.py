@@ -39,6 +39,10 @@ class TimesReader:
 
     def feed(self, chunk: bytes) -> None:
         """Read some more; raises :class:`UsageError` for a table without ranks or times."""
+        if self._at_start and chunk:
+            self._at_start = False
+            if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                self._decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
         self._rest += self._decoder.decode(chunk)
         *lines, self._rest = self._rest.split("\n")
         for line in lines:
@@ -85,6 +89,7 @@ class TimesReader:
     def _begin(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
         self._rest = ""
+        self._at_start = True
         self._skipping = False
         self._reading: Rows | Objects | None = None
 

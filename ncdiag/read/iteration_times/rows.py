@@ -2,14 +2,20 @@
 
 import csv
 import math
+import re
 from collections.abc import Sequence
 from typing import Final
 
+from ncdiag.model.errors import UsageError
 from ncdiag.model.straggler import TimeKind
+from ncdiag.model.text import visible
 from ncdiag.read.iteration_times.columns import Columns, find_columns, plain, wide_ranks
 from ncdiag.read.iteration_times.gather import Gathering
 
 _SEPARATORS: Final = ",;\t"
+_DECIMAL_COMMA: Final = re.compile(r"\s*\d+,\d+\s*", re.ASCII)
+# Numbers of ranks and iterations come again and again.
+_REMEMBERED: Final = 1 << 18
 
 
 class Rows:
@@ -24,8 +30,15 @@ class Rows:
         self.columns: Columns | None = None
         if self._wide is None:
             self.columns = find_columns(names, wanted)
-            self._at = {name: place for place, name in reversed(list(enumerate(names)))}
+            at = {name: place for place, name in reversed(list(enumerate(names)))}
+            columns = self.columns
+            self._rank_at, self._time_at = at[columns.rank], at[columns.time]
+            self._iteration_at = None if columns.iteration is None else at[columns.iteration]
+            parts = (columns.host, columns.gpu, columns.group)
+            self._place_at = tuple(None if name is None else at[name] for name in parts)
             self._counts: dict[int, int] = {}
+            self._numbers: dict[str, int | None] = {}
+            self._placed: dict[int, list[str]] = {}
         else:
             ranks = self._wide
             self._iteration = next((n for n in range(len(names)) if n not in ranks), None)
@@ -41,6 +54,8 @@ class Rows:
         return self._read_wide(values) if self._wide is not None else self._read_long(values)
 
     def _split(self, line: str) -> list[str]:
+        if '"' not in line:
+            return line.split(self._separator)
         try:
             return next(csv.reader([line], delimiter=self._separator), [])
         except csv.Error:
@@ -60,26 +75,36 @@ class Rows:
     def _read_long(self, values: Sequence[str]) -> bool:
         columns = self.columns
         assert columns is not None  # noqa: S101 - a long table has them
-        rank = whole(self._cell(values, columns.rank))
-        seconds = positive(self._cell(values, columns.time))
+        rank, time = self._whole(_at(values, self._rank_at)), _at(values, self._time_at)
+        seconds = positive(time)
         if rank is None or rank < 0 or seconds is None:
+            if _DECIMAL_COMMA.fullmatch(time):
+                raise UsageError(
+                    f"{columns.time[:40]!r} holds {visible(time.strip()[:40])!r}: write decimals "
+                    "with a point"
+                )
             return False
-        iteration = whole(self._cell(values, columns.iteration))
-        if columns.iteration is None:
+        if self._iteration_at is None:
             iteration = self._counts[rank] = self._counts.get(rank, -1) + 1
-        if iteration is None:
+        elif (found := self._whole(_at(values, self._iteration_at))) is None:
             return False
+        else:
+            iteration = found
         self._gathering.add(rank, iteration, seconds * columns.seconds)
-        self._gathering.place(
-            rank,
-            self._cell(values, columns.host),
-            self._cell(values, columns.gpu),
-            self._cell(values, columns.group),
-        )
+        where = ["" if at is None else _at(values, at).strip() for at in self._place_at]
+        if self._placed.get(rank) != where and any(where):
+            self._gathering.place(rank, *where)
+            if len(self._placed) < _REMEMBERED:
+                self._placed[rank] = where
         return True
 
-    def _cell(self, values: Sequence[str], name: str | None) -> str | None:
-        return None if name is None else _at(values, self._at[name]).strip()
+    def _whole(self, text: str) -> int | None:
+        if text in self._numbers:
+            return self._numbers[text]
+        number = whole(text)
+        if len(self._numbers) < _REMEMBERED and len(text) < 20:
+            self._numbers[text] = number
+        return number
 
 
 def _at(values: Sequence[str], place: int) -> str:
