@@ -87,7 +87,7 @@ def test_ranks_that_differ_by_more_than_noise_raise_what_is_said() -> None:
     differ = np.exp(0.03 * np.random.default_rng(4).standard_t(2, 2000))
     report = find_stragglers(table(differ * steps(12, 50, 2000)), TimeKind.COMPUTE)
     fast = report.expected_false_alarms
-    assert fast >= 3
+    assert fast >= 5
     assert report.notes[0].startswith(f"{fast:.0f} ranks are as far out on the fast side")
 
 

@@ -30,7 +30,7 @@ _SYNCHRONOUS: Final = 0.005
 _TOGETHER: Final = 3.0
 # Ranks that are too fast by chance are as many as are too slow; so many more are no chance.
 _MORE_THAN_CHANCE: Final = 3.0
-_LEAST_FAST: Final = 3
+_LEAST_FAST: Final = 5
 # When more of the ranks than this are slow they are rather of another kind.
 _MOST_SLOW: Final = 0.2
 _SHOWN: Final = 5
