@@ -26,7 +26,7 @@ from ncdiag.report.health.prometheus import render_health_metrics
 from ncdiag.report.write import write_all
 from ncdiag.store.ledger import Ledger
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(120)
 
 TOKEN = "an-example-of-a-token"  # noqa: S105 - of a test
 NAME = "<script>alert(1)<&script>"
@@ -52,7 +52,7 @@ class Served:
         self.url = f"http://127.0.0.1:{port}"
 
     def get(self, path: str, address: str = "127.0.0.1", **fields: str) -> tuple[int, bytes]:
-        client = http.client.HTTPConnection(address, self.port, timeout=10)
+        client = http.client.HTTPConnection(address, self.port, timeout=30)
         try:
             client.request("GET", path, headers=fields)
             answer = client.getresponse()
@@ -61,7 +61,7 @@ class Served:
             client.close()
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), 10)
+        return socket.create_connection(("127.0.0.1", self.port), 30)
 
 
 @contextmanager
@@ -91,9 +91,10 @@ def serving(folder: Path, *options: str, **environment: str) -> Iterator[Served]
     finally:
         process.terminate()
         try:
-            said = process.communicate(timeout=10)[1]
+            said = process.communicate(timeout=30)[1]
         finally:
             process.kill()
+            process.wait()
     assert process.returncode == 130
     assert said in {"", "ncdiag: interrupted\n"}
 
@@ -209,7 +210,7 @@ def test_hundreds_of_requests_on_kept_connections_are_all_answered(served: Serve
     answered: list[int] = []
 
     def ask() -> None:
-        client = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
+        client = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
         for number in range(50):
             client.request("GET", ("/", "/metrics", "/healthz", "/missing")[number % 4])
             answer = client.getresponse()
@@ -278,4 +279,4 @@ def test_an_interrupt_ends_it_while_clients_wait(reports: Path) -> None:
     with serving(reports) as served, served.connect() as client:
         client.send(b"GET /")
         served.process.send_signal(signal.SIGINT)
-        assert served.process.wait(10) == 130
+        assert served.process.wait(30) == 130

@@ -464,5 +464,9 @@ def test_a_folder_that_grows_without_end_is_listed_up_to_a_limit(
     for number in range(5):
         (tmp_path / f"{number}").mkdir()
         (tmp_path / f"{number}" / "summary.txt").touch()
-    shown, left_out = ReportFolder.of(tmp_path).shown()
+    (tmp_path / "0" / "report.json").write_text('{\n"schema": "ncdiag/burn-in/1",\n')
+    (tmp_path / "0" / "metrics.prom").write_text("the_only_burn_in 1\n")
+    folder = ReportFolder.of(tmp_path)
+    shown, left_out = folder.shown()
     assert ([one.name for one in shown], left_out) == (["4", "3"], 3)
+    assert folder.newest_metrics() == ["the_only_burn_in 1\n"]

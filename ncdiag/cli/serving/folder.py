@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -92,20 +93,23 @@ class ReportFolder:
 
         Raises OSError where there is no folder any more.
         """
+        found = self._all()
+        return found[:_LISTED], max(len(found) - _LISTED, 0)
+
+    def _all(self) -> list[Shown]:
         found = []
         for folders in self._folders():
             with suppress(OSError), self._descend(folders) as folder:
-                files = [name for name in TYPES if _is_file(folder, name)]
+                files = _known_files(folder)
                 if files:
                     head = _head(folder, files)
                     found.append(Shown(name="/".join(folders), head=head, files=files))
-        found.sort(key=lambda one: (one.head.started, one.name), reverse=True)
-        return found[:_LISTED], max(len(found) - _LISTED, 0)
+        return sorted(found, key=lambda one: (one.head.started, one.name), reverse=True)
 
     def newest_metrics(self) -> list[str]:
         """The metrics of the newest report of each kind."""
         texts: dict[str, str] = {}
-        for one in self.shown()[0]:
+        for one in self._all():
             if METRICS in one.files and one.head.kind and one.head.kind not in texts:
                 text = self._text(one.name.split("/"))
                 if text is not None:
@@ -158,6 +162,17 @@ class ReportFolder:
             yield number
         finally:
             os.close(number)
+
+
+def _known_files(folder: int) -> list[str]:
+    """Those of :data:`TYPES` that are there, in that order."""
+    with os.scandir(folder) as entries:
+        there = {
+            one.name
+            for one in islice(entries, _MOST_FOLDERS)
+            if one.name in TYPES and one.is_file(follow_symlinks=False)
+        }
+    return [name for name in TYPES if name in there]
 
 
 def _is_file(folder: int, name: str) -> bool:
