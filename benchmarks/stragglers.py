@@ -28,14 +28,14 @@ def in_a_row(normal: Floats) -> Floats:
     """Noise in which an iteration is much like the one before."""
     for number in range(1, len(normal)):
         normal[number] = 0.9 * normal[number - 1] + np.sqrt(1 - 0.81) * normal[number]
-    return 1 + STEP * normal
+    return np.asarray(1 + STEP * normal)
 
 
 def hosts(normal: Floats) -> Floats:
     """Hosts of 8 ranks that differ by 2 % for good."""
     ranks = normal.shape[1]
     each = np.random.default_rng(int(abs(normal[0, 0]) * 1e6)).standard_normal(-(-ranks // 8))
-    return (1 + 0.02 * each.repeat(8)[:ranks]) * (1 + STEP * normal)
+    return np.asarray((1 + 0.02 * each.repeat(8)[:ranks]) * (1 + STEP * normal))
 
 
 NOISES: dict[str, Callable[[Floats], Floats]] = {

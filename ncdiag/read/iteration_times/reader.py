@@ -30,6 +30,7 @@ class TimesReader:
         self._kinds: set[TimeKind] = set()
         self._no_unit: set[str] = set()
         self._rest = ""
+        self._at_start = True
         self._begin()
 
     @property
