@@ -283,6 +283,20 @@ def test_ports_that_are_the_same_on_all_hosts_accuse_none(odd: dict[str, Any]) -
     assert [one.host for one in judge_fleet(fleet)[0] if one.fitness is FAULTY] == ["gpu003"]
 
 
+def test_an_adapter_that_the_hosts_file_names_has_to_be_there() -> None:
+    def judged(*nics: str, **changes: Any) -> HostFitness:
+        facts = gpu_host(**changes)
+        return check_host("a", facts, expected=ExpectedHost(nics=nics)).fitness
+
+    assert judged("mlx5_0", "mlx5_1:1", "ib2") is HEALTHY
+    assert judged("mlx5_0", "mlx5_8") is FAULTY
+    assert judged("mlx5_0", ib_ports=()) is FAULTY
+    # A bond has no device behind it, and is not looked at.
+    assert judged("bond0") is HEALTHY
+    unasked = asked(INFINIBAND=HUNG).sources
+    assert judged("mlx5_0", ib_ports=(), sources=unasked) is WARNING
+
+
 def test_a_collector_that_was_killed_says_nothing_against_the_host() -> None:
     def judged(reason: str) -> HostFitness:
         lost = {Source.NVML, Source.NVIDIA_SMI, Source.ROCM_SMI, Source.DCGM, Source.CLOCK}

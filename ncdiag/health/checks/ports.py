@@ -1,5 +1,6 @@
 """RDMA ports and network interfaces: up, fast, without errors, and steady."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -22,10 +23,11 @@ from ncdiag.health.checks.port_counters import (
     Counter,
 )
 from ncdiag.model.finding import FindingClass
-from ncdiag.model.health import EthernetPort, IbPort, Severity, Source
+from ncdiag.model.health import EthernetPort, IbPort, Severity, Source, SourceState
 from ncdiag.model.units import format_rate
 
 ACTIVE = "ACTIVE"
+_RDMA = re.compile(r"(?:mlx[45]_|bnxt_re|irdma|hfi1_)\d")
 _LIKE_IT = "the ports like it are up"
 # A port that is so on all hosts is unused or slower by design, or its switch is at fault: no host.
 _EVERYWHERE = "; it is so on nearly all hosts"
@@ -64,7 +66,11 @@ def _groups(ports: Sequence[IbPort]) -> list[list[IbPort]]:
 
 def _down(case: Case) -> Iterator[Outcome]:
     ports = [port for port in case.facts.ib_ports if port.state is not None]
-    if not ports:
+    gone = _not_there(case)
+    for name in gone:
+        text = "the hosts file names it, and there is no such adapter"
+        yield Trip(text=text, device=quoted(name), limit=ACTIVE)
+    if not ports and not gone:
         yield Silent("no RDMA port here")
         return
     for group in _groups(ports):
@@ -81,6 +87,15 @@ def _down(case: Case) -> Iterator[Outcome]:
                     measured=quoted(port.state or ""),
                     limit=ACTIVE,
                 )
+
+
+def _not_there(case: Case) -> list[str]:
+    """Adapters that the hosts file names by what only RDMA devices are called."""
+    told = case.facts.reading(Source.INFINIBAND)
+    if told is None or told.state not in {SourceState.READ, SourceState.ABSENT}:
+        return []
+    there = {name for port in case.facts.ib_ports for name in (port.hca, *_names(port))}
+    return [name for name in case.expected.nics if _RDMA.match(name) and name not in there]
 
 
 def _usual(port: IbPort, case: Case) -> UsualPort:
@@ -246,10 +261,11 @@ CHECKS = (
         id="ib_port_down",
         title="RDMA port down",
         severity=Severity.FAULT,
-        meaning="A port that should be up is not: the hosts file names it, ports like it are up "
-        "here or on the other hosts, or it was up before. An unused port is not accused.",
+        meaning="A port that should be up is not, or not there: the hosts file names it, ports "
+        "like it are up here or on the other hosts, or it was up before. An unused port is not "
+        "accused; one that is down on nearly all hosts is a warning.",
         fix="ibstat NIC; mlxlink -d NIC -m; clean, reseat or swap the cable; another switch port",
-        sources=(Source.INFINIBAND,),
+        sources=(Source.INFINIBAND, Source.ETHERNET),
         also=(Source.PROC,),
         rule=_down,
         class_=FindingClass.NIC_LINK_DOWN,
