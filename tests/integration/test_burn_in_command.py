@@ -41,11 +41,13 @@ def test_healthy_hosts_go_through_all_stages_and_nobody_is_isolated(
     assert done.returncode == 0
     assert (report["chosen"], report["spares"]) == (["127.0.0.2", "127.0.0.3"], ["127.0.0.4"])
     assert report["isolate"] == []
+    for run in report["stages"]:
+        assert (run["state"], len(run["passed"])) == ("done", 3), run
     assert [host["name"] for host in report["hosts"]] == ["127.0.0.2", "127.0.0.3", "127.0.0.4"]
-    assert {figure["name"] for run in report["stages"] for figure in run["figures"]} >= {
-        "gemm_tflop_per_s",
-        "send_gbit_per_s",
-    }
+    figures = {(one["host"], one["name"]) for run in report["stages"] for one in run["figures"]}
+    for host in ("127.0.0.2", "127.0.0.3", "127.0.0.4"):
+        wanted = ("gemm_tflop_per_s", "send_gbit_per_s", "load_compute_s")
+        assert {(host, name) for name in wanted} <= figures
     good = (output / "hosts.good.txt").read_text().split()
     assert good == ["127.0.0.2", "127.0.0.3", "127.0.0.4"]
     # What was written is enough to write it again, without the hosts.

@@ -220,6 +220,7 @@ def test_the_json_has_the_schema_and_whole_reports_of_sweep_and_health(
         (b"\xff", "no JSON"),
         (b"[]", "no report of a burn-in"),
         (b'{"schema": "ncdiag/sweep/1"}', "no report of a burn-in"),
+        (b'{"schema": "ncdiag/burn-in/1", "hosts":' + b"[" * 100_000, "is no JSON"),
         (b'{"schema": "ncdiag/burn-in/1"}', "damaged"),
         (b'{"schema": "ncdiag/burn-in/1", "sweep": {"plan": 3}}', "damaged"),
         (b'{"schema": "ncdiag/burn-in/1", "sweep": 3}', "damaged"),

@@ -1,6 +1,7 @@
 """What each stage of a burn-in says of hosts, over a fleet that exists only in numbers."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -187,6 +188,43 @@ def test_loopback_says_why_it_is_not_measured(
         loopback.measure(msgspec.json.encode(LoopbackTask())), type=LoopbackAnswer
     )
     assert answer == LoopbackAnswer(skipped=why)
+
+
+@pytest.mark.parametrize(
+    ("named", "measured"), [((), ["mlx5_0", "mlx5_1"]), (("mlx5_1",), ["mlx5_1"])]
+)
+def test_loopback_measures_the_ports_that_are_named(
+    monkeypatch: pytest.MonkeyPatch, named: tuple[str, ...], measured: list[str]
+) -> None:
+    both = (MLX5, replace(MLX5, name="mlx5_1", hca="mlx5_1"))
+    plain = (Nic(name="eth0", kind=NicKind.ETHERNET),)
+
+    def find(names: tuple[str, ...], _hint: object) -> tuple[tuple[Nic, ...], dict[str, str]]:
+        found = [nic for nic in (*both, *plain) if not names or nic.name in names]
+        return tuple(found), {}
+
+    monkeypatch.setattr(loopback, "find_nics", find)
+    monkeypatch.setattr(loopback, "find_build", lambda *_: None)
+    monkeypatch.setattr(loopback, "_port", lambda *_: 100.0)
+    for names in (named, (*named, "eth0")):
+        task = msgspec.json.encode(LoopbackTask(nics=names))
+        answer = msgspec.json.decode(loopback.measure(task), type=LoopbackAnswer)
+        assert [one.component for one in answer.figures] == measured
+
+
+def test_a_port_that_there_is_no_time_for_takes_nothing_from_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ports = [replace(MLX5, name=f"mlx5_{number}") for number in range(4)]
+    now_s = iter([0.0, 0.5, 4.5, 8.5, 12.5])
+    monkeypatch.setattr(loopback, "time", SimpleNamespace(monotonic=lambda: next(now_s)))
+    monkeypatch.setattr(loopback, "find_nics", lambda *_: (ports, {}))
+    monkeypatch.setattr(loopback, "find_build", lambda *_: None)
+    monkeypatch.setattr(loopback, "_port", lambda *_: 100.0)
+    task = msgspec.json.encode(LoopbackTask(limit_s=9.0))
+    answer = msgspec.json.decode(loopback.measure(task), type=LoopbackAnswer)
+    assert [one.component for one in answer.figures] == ["mlx5_0", "mlx5_1"]
+    assert answer.problems == ("no time was left for mlx5_2, mlx5_3",)
 
 
 # --- collective ---

@@ -28,6 +28,8 @@ from ncdiag.model.text import visible
 _ON_CPUS = Sizes(64 << 10, 4 << 20, 8)
 _ON_GPUS = Sizes(1 << 20, 1 << 30, 32)
 _ITERATIONS = 5
+# What a host may need to end a program that is late, and to answer.
+_ENDING_S = 3.0
 
 Rank = tuple[str, int]
 """A host, and the number of a GPU there; 0 on CPUs."""
@@ -168,9 +170,9 @@ class Testbed:
         wanted = {host.name: host.nics for host in self.plan.hosts}
         calls = []
         for host in hosts:
-            task = LoopbackTask(variables=dict(self.plan.variables), nics=wanted[host])
-            payload = msgspec.json.encode(task)
-            calls.append(self.fleet.call(host, measure_loopback, payload, timeout_s=limit_s))
+            task = LoopbackTask(dict(self.plan.variables), wanted[host], limit_s)
+            payload, answer_s = msgspec.json.encode(task), limit_s + _ENDING_S
+            calls.append(self.fleet.call(host, measure_loopback, payload, timeout_s=answer_s))
         found = {}
         for call in self.fleet.as_completed(calls):
             try:

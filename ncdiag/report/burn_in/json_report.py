@@ -36,7 +36,7 @@ def read(document: bytes, where: str) -> BurnInReport:
     """The report that :func:`render` wrote; raises :class:`UsageError`, naming ``where``."""
     try:
         values = msgspec.json.decode(document)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{where} is no JSON: {error}") from error
     schema = values.get("schema") if isinstance(values, dict) else None
     if schema != SCHEMA:
