@@ -111,7 +111,7 @@ def _plan_undo(
 ) -> tuple[Change, ...]:
     isolated = _isolated([*_settled(ledger, key, asked)])
     changes = []
-    for host, action in _chosen(isolated, hosts, key).items():
+    for host, action in _chosen(isolated, hosts, key, asked).items():
         standing, reason = asked.of(host), given_reason(action.reason)
         changes.append(
             Change(
@@ -204,13 +204,14 @@ def _isolated(done: Sequence[ActionRecord]) -> dict[str, ActionRecord]:
 
 
 def _chosen(
-    isolated: Mapping[str, ActionRecord], hosts: Sequence[str] | None, key: str
+    isolated: Mapping[str, ActionRecord], hosts: Sequence[str] | None, key: str, asked: Asked
 ) -> Mapping[str, ActionRecord]:
     if hosts is not None:
-        for host in hosts:
-            if host not in isolated:
-                raise UsageError(f"{host}: ncdiag has not isolated it at {key}")
-        return {host: isolated[host] for host in hosts}
+        named = {asked.own_name(host): action for host, action in isolated.items()}
+        found = {host: named.get(asked.own_name(host)) for host in hosts}
+        if missing := next((host for host, action in found.items() if action is None), None):
+            raise UsageError(f"{missing}: ncdiag has not isolated it at {key}")
+        return {action.host: action for action in found.values() if action is not None}
     newest = max(isolated.values(), key=lambda action: action.number, default=None)
     if newest is None:
         return {}

@@ -32,22 +32,23 @@ class Situation:
     leaves: Mapping[str, str] = field(default_factory=dict)
 
     def last(self) -> Mapping[str, ActionRecord]:
-        """The last action of each host that was carried out."""
+        """The last action of each host that was carried out, by what the place calls the host."""
         done = (action for action in self.done if action.state is ActionState.DONE)
-        return {action.host: action for action in done}
+        return {self.asked.own_name(action.host): action for action in done}
 
 
 def make_plan(decisions: Sequence[Decision], situation: Situation, budget: Budget) -> IsolationPlan:
     """The steps that are missing, and the reason where none may be taken at all."""
     fleet = _fleet(situation)
     last = situation.last()
-    changes: dict[str, Change] = {}
+    named: dict[str, list[Decision]] = {}
     for decision in sorted(decisions, key=lambda one: one.host):
-        change = _change(decision, situation, last.get(decision.host), fleet)
-        name = situation.asked.of(decision.host).name
-        if change is not None and name not in changes:
-            changes[name] = change
-    steps = sorted(changes.values(), key=lambda change: change.isolate)
+        named.setdefault(situation.asked.own_name(decision.host), []).append(decision)
+    found = (
+        _change(min(some, key=_weakness), situation, last.get(name), fleet)
+        for name, some in named.items()
+    )
+    steps = sorted(filter(None, found), key=lambda change: change.isolate)
     return IsolationPlan(
         decisions=tuple(decisions),
         changes=tuple(steps),
@@ -77,6 +78,13 @@ def why_refused(changes: Sequence[Change], situation: Situation, budget: Budget)
     leaves = {asked.own_name(host): leaf for host, leaf in situation.leaves.items()}
     held = hold_back(steps, budget, out, hosts=len(fleet), leaves=leaves)
     return next((step.held_back for step in held if step.held_back), None)
+
+
+def _weakness(decision: Decision) -> int:
+    """Of decisions on one host under several names, whoever wants it out goes before others."""
+    if decision.action in _WANTED_OUT and not decision.held_back:
+        return 0
+    return 1 if decision.action is Action.RELEASE else 2
 
 
 def reason_of(decision: Decision) -> str:
@@ -110,7 +118,7 @@ def _change(
     if decision.action is Action.RELEASE and last is not None and last.isolate:
         reason = given_reason(last.reason)
         why = why_left_alone(standing, reason)
-        return replace(change, reason=reason, skipped=why)
+        return replace(change, host=last.host, reason=reason, skipped=why)
     if not change.isolate or decision.held_back:
         return None
     if standing.state is PlaceState.OURS and last is not None and last.isolate:

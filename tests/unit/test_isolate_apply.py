@@ -304,6 +304,29 @@ class TestBudget:
         assert place.changed == ["n01"]
 
 
+class TestNames:
+    """A host that evidence calls by several names is one host at the place."""
+
+    def test_what_one_name_is_isolated_for_is_not_released_by_another(self, ledger: Ledger) -> None:
+        place = cluster()
+        full = "N01.example.org"
+        apply(ledger, place, rules(decision("n01"), decision(full)), who("p1"))
+        assert place.changed == ["n01"]
+        both = rules(decision("n01", Action.RELEASE), decision(full))
+        assert plan(ledger, place, both).changes == ()
+        none = rules(decision("n01", Action.RELEASE), decision(full, Action.WATCH))
+        assert done(apply(ledger, place, none, who("p2"))) == [full]
+        assert ledger.isolated() == {}
+        assert place.states()["n01"] == "AVAILABLE"
+
+    def test_an_undo_takes_either_name(self, ledger: Ledger) -> None:
+        place = cluster()
+        apply(ledger, place, rules(decision("n01.example.org")), who("p1"))
+        (change,) = undo(ledger, place, ["N01"], who("p2"))
+        assert (change.host, change.done) == ("n01.example.org", True)
+        assert ledger.isolated() == {}
+
+
 class TestKilled:
     """A run that is killed at any step, and repeated, ends as one that was not killed."""
 

@@ -61,7 +61,8 @@ class Asked:
         """What the place calls ``host``, which is ``host`` where it does not know it."""
         if host in self.standings:
             return host
-        return self.aliases.get(host) or self.aliases.get(_short(host)) or host
+        names = (host, _short(host), host.lower(), _short(host).lower())
+        return next((self.aliases[name] for name in names if name in self.aliases), host)
 
 
 class Place(Protocol):
@@ -91,13 +92,15 @@ class Place(Protocol):
 
 
 def with_aliases(standings: Mapping[str, Standing], more: Iterable[tuple[str, str]] = ()) -> Asked:
-    """``standings`` with what else each is called: ``more``, and the short form of every name.
+    """``standings`` with what else each is called: ``more``, in short, and in lower case.
 
     A name that would fit two of them fits none.
     """
     aliases: dict[str, str | None] = {}
     pairs = [*((name, name) for name in standings), *more]
-    for called, name in [*pairs, *((_short(called), name) for called, name in pairs)]:
+    pairs += [(_short(called), name) for called, name in pairs]
+    pairs += [(called.lower(), name) for called, name in pairs]
+    for called, name in pairs:
         if called and aliases.setdefault(called, name) != name:
             aliases[called] = None
     return Asked(standings, {called: name for called, name in aliases.items() if name})
