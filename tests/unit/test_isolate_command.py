@@ -111,11 +111,19 @@ def test_one_host_is_shown_with_all_evidence_where_it_is_from_and_what_was_done(
     assert code == 0
     lines = out.splitlines()
     assert lines[0].startswith("gpu001: isolated, gpu_fell_off_bus: Xid 79 \\x1b[2J")
-    assert "  until: removed by hand" in lines
-    assert f"  isolated at hostfile:{Path('hosts.txt').absolute()}" in lines
+    assert "  until: repaired" in lines
+    since = f"  isolated at hostfile:{Path('hosts.txt').absolute()} since 20"
+    assert any(line.startswith(since) for line in lines)
+    assert (
+        "  next: once repaired, ncdiag isolate remove gpu001, and the next apply takes it back in"
+    ) in lines
     assert "  2026-09-21 14:13  parse-log: gpu_fell_off_bus (GPU 3), sure 100 %" in lines
     assert "    see reports/job7.html" in lines
     assert "isolated at hostfile:" in lines[-1]
+    table = run("show")[1].splitlines()
+    assert table[0].split() == ["host", "what", "sure", "last", "seen", "until", "(UTC)", "why"]
+    assert table[1].split()[:6] == ["gpu001", "keep", "100", "%", "2026-09-21", "repaired"]
+    assert table[-1] == "next: ncdiag isolate show HOST tells the evidence, and what to do"
     listed = json.loads(run("show", "gpu001", "--format", "json")[1])
     assert listed["schema"] == "ncdiag/isolation/1"
     assert listed["evidence"][0]["report"] == "reports/job7.html"

@@ -9,7 +9,7 @@ from ncdiag.model.isolation import Action, Decision, EvidencePiece
 from ncdiag.store.ledger_records import ActionRecord, ActionState
 
 SCHEMA: Final = "ncdiag/isolation/1"
-_BY_HAND: Final = "removed by hand"
+_REPAIRED: Final = "repaired"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ def until(decision: Decision) -> str:
     """When a decision ends by itself."""
     if decision.until_s is not None:
         return moment(decision.until_s)
-    return _BY_HAND if decision.sticky else ""
+    return _REPAIRED if decision.sticky else ""
 
 
 def moment(seconds: float | None) -> str:

@@ -38,7 +38,7 @@ def render_list(found: IsolationList, console: Console) -> None:
     if not found.decisions:
         console.print("nothing speaks against any host", soft_wrap=True)
         return
-    table = _table("host", "what", "sure", "until (UTC)", "lemon")
+    table = _table("host", "what", "sure", "last seen", "until (UTC)")
     table.add_column("why", overflow="fold", ratio=1)
     for decision in found.decisions:
         table.add_row(*_cells(decision))
@@ -46,6 +46,7 @@ def render_list(found: IsolationList, console: Console) -> None:
     for action, heading in _HEADINGS.items():
         if hosts := found.by_action().get(action):
             console.print(f"{heading}: {visible(fold(hosts))}", soft_wrap=True)
+    console.print("next: ncdiag isolate show HOST tells the evidence, and what to do")
 
 
 def render_host(host: str, found: IsolationList, console: Console) -> None:
@@ -60,8 +61,12 @@ def render_host(host: str, found: IsolationList, console: Console) -> None:
     console.print(title, soft_wrap=True)
     for line in () if decision is None else _about(decision):
         console.print(f"  {line}", soft_wrap=True)
-    for place in found.places(host):
-        console.print(f"  isolated at {visible(place)}", soft_wrap=True)
+    for action in found.isolated:
+        if action.host == host:
+            since = f"since {moment(action.intended_s)}, by {visible(action.by)}"
+            console.print(f"  isolated at {visible(action.place)} {since}", soft_wrap=True)
+    if decision is not None:
+        console.print(f"  next: {_next(decision)}", soft_wrap=True)
     if found.all_evidence:
         console.print("evidence, the newest first:")
         for piece in found.all_evidence:
@@ -114,10 +119,26 @@ def _cells(decision: Decision) -> tuple[Text | str, ...]:
         visible(decision.host),
         Text(decision.action.value, style=_STYLES[decision.action]),
         "" if decision.action is Action.RELEASE else format_share(decision.confidence),
+        max((moment(piece.seen_s)[:10] for piece in decision.evidence), default=""),
         until(decision),
-        f"{decision.lemon_score:.1f}" if decision.lemon_score else "",
         why,
     )
+
+
+def _next(decision: Decision) -> str:
+    """What an operator does about it."""
+    repaired = f"once repaired, ncdiag isolate remove {visible(decision.host)}"
+    if decision.held_back:
+        return f"wait: {visible(decision.held_back)}"
+    if decision.action is Action.ISOLATE:
+        return f"ncdiag isolate apply --to PLACE --yes takes it out; {repaired}"
+    if decision.action is Action.RELEASE:
+        return "ncdiag isolate apply --to PLACE --yes takes it back in"
+    if decision.action is Action.WATCH:
+        return "nothing has to be done; it stays in"
+    if decision.until_s is not None:
+        return f"{repaired}; else the first apply after {moment(decision.until_s)} takes it back in"
+    return f"{repaired}, and the next apply takes it back in"
 
 
 def _about(decision: Decision) -> Iterable[str]:
