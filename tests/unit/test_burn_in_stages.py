@@ -1,5 +1,6 @@
 """What each stage of a burn-in says of hosts, over a fleet that exists only in numbers."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -266,6 +267,30 @@ def test_without_time_to_look_nobody_is_blamed_and_all_are_undecided() -> None:
     assert len(found.findings) == len(NAMES)
     assert found.state is StageState.FAILED
     assert bed.rejected == set()
+
+
+def test_looking_for_the_culprit_may_take_the_time_of_what_would_follow() -> None:
+    bed = FakeBed(works=lambda hosts: "h6" not in hosts, cost_s=9.0)
+    bed.end = bed.clock.deadline(150.0)
+    found = run_collective(bed, 30.0)
+    assert outcomes(found) == {"h6": Outcome.REJECTED}
+    assert bed.clock.now_s <= bed.end.end_s
+
+
+def test_who_is_lost_while_the_culprit_is_looked_for_is_not_to_blame() -> None:
+    bed = FakeBed()
+
+    def works(hosts: Sequence[str]) -> bool:
+        if len(bed.trials) == 3:  # the whole, the whole again, and a half of it
+            bed.fleet.up = tuple(name for name in NAMES if name != "h6")
+        return "h6" not in hosts
+
+    bed.works = works
+    found = run_collective(bed)
+    [one] = found.findings
+    assert (one.host, one.outcome, one.isolates) == ("h6", Outcome.UNDECIDED, False)
+    assert set(found.passed) == set(NAMES) - {"h6"}
+    assert "h6" not in bed.rejected
 
 
 def test_a_failure_of_all_together_blames_nobody() -> None:

@@ -111,6 +111,7 @@ class BurnIn:
 
     def _one_pass(self, bed: Testbed, stages: Mapping[Stage, StageFunction], end: Deadline) -> None:
         order = list(stages)
+        bed.end = end
         for number, stage in enumerate(order):
             self._run_stage(bed, stage, stages[stage], order[number + 1 :], end)
         if Stage.HEALTH in stages and end.left_s >= SHARES[self.plan.level][Stage.HEALTH].least_s:

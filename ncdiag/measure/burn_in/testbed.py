@@ -74,6 +74,8 @@ class Testbed:
     doubtful: set[str] = field(default_factory=set)
     models: dict[Rank, str] = field(default_factory=dict)
     """What GPU or CPU a rank is, where the rank has told it: unlike ones do not compare."""
+    end: Deadline | None = None
+    """When the pass has to be over; ``None`` while there is none."""
     fleet: Fleet = field(init=False)
     engine: TorchEngine = field(init=False)
     bench: TorchBench = field(init=False)

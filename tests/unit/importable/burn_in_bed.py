@@ -75,6 +75,7 @@ class FakeBed:
     on_gpus: bool = True
     rejected: set[str] = field(default_factory=set)
     doubtful: set[str] = field(default_factory=set)
+    end: Deadline | None = None
     told: list[str] = field(default_factory=list)
     trials: list[tuple[str, ...]] = field(default_factory=list)
     cost_s: float = 1.0

@@ -53,10 +53,15 @@ def _look_for_culprits(
     bed: Testbed, deadline: Deadline, outcome: StageOutcome, hosts: Sequence[str], pass_number: int
 ) -> None:
     limit_s = max(_TRIAL_S[bed.on_gpus], _TRIAL_SHARE * deadline.left_s)
+    # Nothing can follow before it is known who is to be left out: the time of all is theirs.
+    end = bed.end or deadline
 
     def works(part: Sequence[str]) -> bool | None:
-        bed.tell("collective, with parts of the hosts", 0, 1, deadline.left_s)
-        if deadline.left_s < limit_s or len(part) < 2:
+        bed.tell("collective, with parts of the hosts", 0, 1, end.left_s)
+        up = set(bed.fleet.up)
+        if len(part) < 2 or any(host not in up for host in part):
+            return None if len(part) < 2 else False
+        if end.left_s < limit_s:
             return None
         return failure(bed.all_reduce(part, limit_s)) is None
 
@@ -66,6 +71,8 @@ def _look_for_culprits(
         outcome.passed = tuple(hosts)
         return
     found = Narrowed(undecided=list(hosts)) if repeated is None else narrow(hosts, works)
+    gone = [host for host in found.blamed if host not in set(bed.fleet.up)]
+    outcome.findings += [_finding(host, "was lost", pass_number) for host in gone]
     blamed = set(found.blamed)
     rest = [host for host in hosts if host not in blamed and host not in set(found.undecided)]
     # Each of them worked in some part; without time for all of them together that has to do.
@@ -78,6 +85,7 @@ def _look_for_culprits(
     outcome.findings += [
         _finding(name, "makes every collective fail", pass_number, partners=partners)
         for name, partners in found.blamed.items()
+        if name not in gone
     ]
     unsure = [host for host in hosts if host not in blamed] if spoilt else found.undecided
     outcome.findings += [
@@ -86,7 +94,7 @@ def _look_for_culprits(
     ]
     outcome.passed = tuple(host for host in hosts if host not in blamed | set(unsure))
     outcome.doubtful = set(unsure)
-    bed.rejected |= blamed
+    bed.rejected |= blamed - set(gone)
     if not outcome.passed:
         outcome.state = StageState.FAILED
         outcome.reason = "no collective worked"
