@@ -17,12 +17,14 @@ from ncdiag.measure.burn_in.stages.collective import collective
 from ncdiag.measure.burn_in.stages.health import Health
 from ncdiag.measure.burn_in.stages.load import load
 from ncdiag.measure.burn_in.stages.local import local
+from ncdiag.measure.burn_in.stages import pairs
 from ncdiag.measure.burn_in.stages.pairs import choose_mode
 from ncdiag.measure.burn_in.stages.reach import reach
 from ncdiag.measure.engines.perftest.programs import UnusableError
 from ncdiag.model.burn_in import Outcome, Stage, StageState
 from ncdiag.model.health import HealthFacts, HealthFinding, HostFitness, HostHealth, Severity
 from ncdiag.model.host import Nic, NicKind
+from ncdiag.model.verdict import Diagnosis, HostStatus, HostVerdict, Verdict
 
 
 def outcomes(found: StageOutcome) -> dict[str, Outcome]:
@@ -443,6 +445,18 @@ def test_only_faults_and_worse_reject_and_only_broken_hardware_isolates() -> Non
     assert (four.class_, four.reason) == ("gpu_lost", "fatal (and 1 more like it)")
     assert found.passed == ("h1", "h2")
     assert bed.rejected == {"h3", "h4", "h5"}
+
+
+def test_of_a_host_that_pairs_cannot_judge_the_next_step_is_told() -> None:
+    def verdict(name: str, status: HostStatus) -> HostVerdict:
+        return HostVerdict(name=name, status=status, reason="lost: its connection was closed")
+
+    statuses = {"h1": HostStatus.UNREACHABLE, "h2": HostStatus.INCONCLUSIVE}
+    hosts = tuple(verdict(name, status) for name, status in statuses.items())
+    found = list(pairs._findings(Diagnosis(verdict=Verdict.INCONCLUSIVE, links=(), hosts=hosts), 1))
+    assert [one.host for one in found if "power, network" in one.next] == ["h1"]
+    assert [one.host for one in found if "measure again" in one.next] == ["h2"]
+    assert {one.outcome for one in found} == {Outcome.UNDECIDED}
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,10 @@ from ncdiag.model.verdict import (
 
 _FULL = "full"
 _PASSES = "passes"
+_NEXT = {
+    HostStatus.UNREACHABLE: "look at the host's power, network and kernel log",
+    HostStatus.INCONCLUSIVE: "measure again when less runs on the hosts, or with more of them",
+}
 # What every pair may take of the stage's time; suspects are to be measured again after it.
 _FULL_SHARE = {Level.QUICK: 0.3, Level.NORMAL: 0.6, Level.SOAK: 0.6}
 
@@ -184,7 +188,7 @@ def _findings(found: Diagnosis, pass_number: int) -> Iterator[StageFinding]:
             component=culprit.name if culprit and culprit.kind is CulpritKind.NIC else None,
             partners=partners.get(host.name, ()),
             class_="bandwidth",
-            next=culprit.next if culprit else "",
+            next=culprit.next if culprit else _NEXT.get(host.status, ""),
             pass_number=pass_number,
         )
 
@@ -215,7 +219,7 @@ def _unclear(name: str, reason: str, pass_number: int) -> StageFinding:
         reason=reason,
         confidence=0.0,
         class_="bandwidth",
-        next="measure again when less runs on the hosts",
+        next=_NEXT[HostStatus.INCONCLUSIVE],
         pass_number=pass_number,
     )
 
