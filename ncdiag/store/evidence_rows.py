@@ -284,6 +284,14 @@ def _piece(row: Sequence[Any]) -> EvidencePiece:
     )
 
 
+def hosts(database: sqlite3.Connection) -> list[str]:
+    """All hosts, by name."""
+    found = database.execute(
+        "SELECT name FROM names WHERE id IN (SELECT host FROM evidence) ORDER BY name"
+    )
+    return [name for (name,) in found]
+
+
 def count(database: sqlite3.Connection) -> int:
     """How many pieces there are."""
     return int(database.execute("SELECT count(*) FROM evidence").fetchone()[0])

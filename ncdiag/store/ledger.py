@@ -101,6 +101,13 @@ class Ledger:
         with told(self.path):
             return evidence_rows.pieces(self._database, hosts, since_s, last)
 
+    def hosts(self) -> list[str]:
+        """The names of all hosts that there is evidence of."""
+        from ncdiag.store import evidence_rows
+
+        with told(self.path):
+            return evidence_rows.hosts(self._database)
+
     def table(self, *, since_s: float | None = None) -> "EvidenceTable":
         """All evidence as columns, for ``ncdiag.isolate.decide``; use it while this is open."""
         from ncdiag.store import evidence_rows

@@ -59,6 +59,15 @@ def test_an_operators_word_becomes_a_plan_and_the_plan_a_changed_file(run: Run) 
     assert "ncdiag" not in Path("hosts.txt").read_text()
 
 
+def test_to_remove_one_name_of_a_host_tells_the_others(run: Run) -> None:
+    run("add", "gpu003,GPU003.example.org,gpu004", "--reason", "fan")
+    assert run("remove", "gpu003")[2].splitlines() == [
+        "gpu003 taken off the list in list.sqlite",
+        "not taken off: GPU003.example.org; name it as well where it is the same host",
+    ]
+    assert run("remove", "gpu004")[2] == "gpu004 taken off the list in list.sqlite\n"
+
+
 def test_beyond_the_budget_nothing_is_changed_and_the_code_is_1(run: Run) -> None:
     run("add", "gpu[001-020]", "--reason", "half the fleet")
     code, out, _ = run("apply", *TO_FILE, "--yes")

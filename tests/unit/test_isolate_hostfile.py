@@ -161,3 +161,17 @@ def test_any_file_is_one_line_or_any_host_of_it_can_be_taken_out(text: str) -> N
         if found.of(name).state is PlaceState.AVAILABLE:
             out = asked(without(text, name, REASON, "f") + "\nanother\n", "f")
             assert out.of(name).state is PlaceState.OURS
+
+
+def test_what_a_killed_run_left_beside_the_file_is_taken_away_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "hosts.txt"
+    file.write_text("gpu01\ngpu02\n")
+    old, new, own = (tmp_path / f".hosts.txt.{name}.tmp" for name in ("17", "18", "mine"))
+    for left in (old, new, own):
+        left.touch()
+    for left in (old, own):
+        os.utime(left, (1.0, 1.0))
+    HostfilePlace(file).isolate("gpu01", "ncdiag: fan", "p1")
+    assert [left.exists() for left in (old, new, own)] == [False, True, True]

@@ -62,6 +62,7 @@ def _say(
     quiet: bool,
 ) -> None:
     from ncdiag.cli.isolate.asking import expand_all, open_or_make_ledger, who
+    from ncdiag.isolate.places.base import namesakes
     from ncdiag.isolate.words import OPERATOR, clean
     from ncdiag.model.isolation import EvidenceKind, EvidencePiece
     from ncdiag.model.nodes import fold
@@ -97,5 +98,10 @@ def _say(
             )
         )
         where = visible(str(ledger.path))
+        others = namesakes(hosts, ledger.hosts()) if clears else []
     done = "taken off the list" if clears else "put on the list"
-    console.messages(quiet=quiet).print(f"{fold(hosts)} {done} in {where}", soft_wrap=True)
+    said = console.messages(quiet=quiet)
+    said.print(f"{fold(hosts)} {done} in {where}", soft_wrap=True)
+    if others:
+        line = f"not taken off: {visible(fold(others))}; name it as well where it is the same host"
+        said.print(line, soft_wrap=True)

@@ -106,11 +106,10 @@ def event_s(text: str, written_s: float) -> float:
     if stamp.moment.clock is Clock.DAY:
         found = written_s // _DAY_S * _DAY_S + seconds
         return found if found <= written_s else found - _DAY_S
+    if seconds <= written_s + _DAY_S:
+        return min(seconds, written_s)  # without a zone it may seem to lie a day ahead
     before = read(text, Calendar(year - 1))
-    if before is None or before.moment.seconds == seconds:
-        return seconds  # it has a year
-    # Without a zone it may seem to lie a day ahead.
-    return min(seconds, written_s) if seconds <= written_s + _DAY_S else before.moment.seconds
+    return seconds if before is None else before.moment.seconds  # the same where it has a year
 
 
 def _finding_of(host: str, because: str, report: Postmortem) -> Finding | None:

@@ -106,6 +106,13 @@ def with_aliases(standings: Mapping[str, Standing], more: Iterable[tuple[str, st
     return Asked(standings, {called: name for called, name in aliases.items() if name})
 
 
+def namesakes(hosts: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Those of ``known`` that may be one of ``hosts`` under another name, in full or in short."""
+    wanted = frozenset(hosts)
+    short = {_short(host).lower() for host in wanted}
+    return [name for name in known if name not in wanted and _short(name).lower() in short]
+
+
 def given_reason(text: str) -> str:
     """The reason as every place keeps it unchanged: marked as ours, on one line, in plain ASCII."""
     words = " ".join(text.translate(_MEANINGFUL).split())

@@ -5,9 +5,11 @@ stay as they are, and a line that comes back is the one that went, byte for byte
 set is parted around the host. Whoever reads the file meanwhile sees the old one whole.
 """
 
+import glob
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -21,6 +23,8 @@ from ncdiag.model.isolation import PlaceState
 from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 
+# Nobody takes so long to write one.
+_ABANDONED_S: Final = 3600.0
 _LINE: Final = re.compile(r"([^\r\n]*)(\r\n?|\n|\Z)")
 _OURS: Final = re.compile(r"# (?P<reason>ncdiag:[^|]*) \| (?P<line>.*)", re.DOTALL)
 _ENTRY: Final = re.compile(
@@ -97,6 +101,7 @@ class HostfilePlace:
         """Put ``text`` in the place of what was read, with its owner and mode."""
         path = Path(os.path.realpath(self._path))
         unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        _clear_abandoned(path)
         try:
             try:
                 with unfinished.open("wb") as file:
@@ -115,6 +120,14 @@ class HostfilePlace:
         except OSError as error:
             said = error.strerror or f"{error}"
             raise UndecidedError(f"cannot write {self._shown}: {said}") from error
+
+
+def _clear_abandoned(path: Path) -> None:
+    """Take away what runs left beside the file that were killed while they wrote it."""
+    with suppress(OSError):
+        for left in path.parent.glob(f".{glob.escape(path.name)}.[0-9]*.tmp"):
+            if time.time() - left.stat().st_mtime > _ABANDONED_S:
+                left.unlink()
 
 
 def asked(text: str, source: str) -> Asked:
