@@ -13,16 +13,27 @@ from ncdiag.measure.burn_in.loopback import LoopbackAnswer, LoopbackTask
 from ncdiag.measure.burn_in.messages import LocalFigure
 from ncdiag.measure.burn_in.plan import Level
 from ncdiag.measure.burn_in.result import StageOutcome
+from ncdiag.measure.burn_in.stages import pairs
 from ncdiag.measure.burn_in.stages.collective import collective
 from ncdiag.measure.burn_in.stages.health import Health
 from ncdiag.measure.burn_in.stages.load import load
 from ncdiag.measure.burn_in.stages.local import local
-from ncdiag.measure.burn_in.stages import pairs
 from ncdiag.measure.burn_in.stages.pairs import choose_mode
 from ncdiag.measure.burn_in.stages.reach import reach
 from ncdiag.measure.engines.perftest.programs import UnusableError
 from ncdiag.model.burn_in import Outcome, Stage, StageState
-from ncdiag.model.health import HealthFacts, HealthFinding, HostFitness, HostHealth, Severity
+from ncdiag.model.health import (
+    GpuHealth,
+    GpuProcess,
+    HealthFacts,
+    HealthFinding,
+    HostFitness,
+    HostHealth,
+    Severity,
+    Source,
+    SourceReading,
+    SourceState,
+)
 from ncdiag.model.host import Nic, NicKind
 from ncdiag.model.verdict import Diagnosis, HostStatus, HostVerdict, Verdict
 
@@ -445,6 +456,26 @@ def test_only_faults_and_worse_reject_and_only_broken_hardware_isolates() -> Non
     assert (four.class_, four.reason) == ("gpu_lost", "fatal (and 1 more like it)")
     assert found.passed == ("h1", "h2")
     assert bed.rejected == {"h3", "h4", "h5"}
+
+
+def test_what_measures_holds_memory_and_is_no_fault_of_the_host() -> None:
+    free = GpuHealth(index=0, memory_free_bytes=79 << 30, memory_total_bytes=80 << 30)
+    held = replace(free, memory_free_bytes=2 << 30, processes=(GpuProcess(pid=7, name="python"),))
+    readings = [{"h1": free, "h2": held}, {"h1": held, "h2": held}]
+
+    def ask(*_: object) -> tuple[dict[str, HealthFacts], dict[str, str]]:
+        read = (SourceReading(source=Source.NVML, state=SourceState.READ, seconds=0.1),)
+        gpus = readings.pop(0)
+        return {
+            name: HealthFacts(hostname=name, taken_s=1.0, gpus=(gpu,), sources=read)
+            for name, gpu in gpus.items()
+        }, {}
+
+    health, bed = Health(ask=ask), FakeBed()
+    before = health(bed, bed.clock.deadline(), 1)
+    assert outcomes(before) == {"h2": Outcome.REJECTED}
+    assert "of memory free" in before.findings[0].reason
+    assert health(bed, bed.clock.deadline(), 1).findings == []
 
 
 def test_of_a_host_that_pairs_cannot_judge_the_next_step_is_told() -> None:

@@ -16,6 +16,8 @@ from ncdiag.measure.burn_in.messages import LocalFigure, LocalFigures, LocalTest
 # Large enough to fill a GPU of today, small enough for a CPU to do many in a second.
 _MATRIX = {"cpu": 384, "cuda": 8192}
 _COPY_BYTES = {"cpu": 32 << 20, "cuda": 1 << 30}
+# All GPUs of a host copy to all others at once, and pin memory of the host: that adds up.
+_COPY_ACROSS_BYTES = 256 << 20
 _LEAST_TIMES = 5
 _MOST_TIMES = 10_000
 _WARMUP = 2
@@ -40,6 +42,8 @@ def test_here(asked: LocalTest) -> LocalFigures:
     for figure, differing in _measure(device, asked.seconds):
         figures.append(figure)
         wrong += differing
+        if device.type == "cuda":  # others on the host need it, and a GPU has none to spare
+            torch.cuda.empty_cache()
     return LocalFigures(figures=tuple(figures), wrong=wrong, device=_model(device))
 
 
@@ -96,8 +100,8 @@ def _copy(
 ) -> tuple[LocalFigure, int]:
     """One copy at a time; what is read and what is written both count within one memory."""
     on_gpu = "cuda" in {source.type, target.type}
-    count = _COPY_BYTES["cuda" if on_gpu else "cpu"] // 4
     pinned = source != target
+    count = (_COPY_ACROSS_BYTES if pinned else _COPY_BYTES["cuda" if on_gpu else "cpu"]) // 4
     start = torch.arange(count, dtype=torch.int32, device=source)
     end = torch.zeros(count, dtype=torch.int32, device=target)
     if pinned and source.type == "cpu":

@@ -75,6 +75,8 @@ class Health:
         asked = [host for host in bed.plan.hosts if host.name in up]
         began_s = deadline.clock()
         facts, errors = self.ask(bed.fleet, asked, deadline.left_s)
+        if self._first:
+            facts = {name: _without_ours(one) for name, one in facts.items()}
         hosts, differences = self.judge(bed, facts, self._first, errors)
         self.report = HealthReport(
             started=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
@@ -107,6 +109,12 @@ class Health:
                 host.name for host in asked if host.name in judged and host.name not in found
             ),
         )
+
+
+def _without_ours(facts: HealthFacts) -> HealthFacts:
+    """The facts without who holds the memory of GPUs: by now that is what measures."""
+    gpus = tuple(replace(gpu, memory_free_bytes=None, processes=None) for gpu in facts.gpus)
+    return replace(facts, gpus=gpus)
 
 
 def _in_order(hosts: Sequence[Host], found: Sequence[HostHealth]) -> tuple[HostHealth, ...]:
