@@ -46,7 +46,7 @@ from ncdiag.model.text import visible
 
 DEFAULT_LIMIT_S: Final = 6.0
 # How much longer it may take on a host that has no CPU for us: nobody waits over 10 s.
-STARVED_S: Final = 3.0
+STARVED_S: Final = 2.0
 # A fleet's worker may share its host with many others, as in tests; its driver waits some more.
 FLEET_STARVED_S: Final = 9.0
 _LOOK_AGAIN_S: Final = 0.05
