@@ -338,6 +338,13 @@ def test_a_host_that_computes_slowly_under_load_and_alone_is_rejected() -> None:
     assert bed.rejected == {"h7"}
 
 
+@pytest.mark.parametrize(("slower", "isolates"), [(1.15, False), (1.3, True)])
+def test_only_a_gpu_that_is_far_too_slow_is_to_blame(slower: float, isolates: bool) -> None:  # noqa: FBT001
+    bed = FakeBed(compute_s=lambda host, _: 0.01 * (slower if host == "h7" else 1.0))
+    [one] = run_load(bed).findings
+    assert (one.outcome, one.isolates) == (Outcome.REJECTED, isolates)
+
+
 def slow_under_load(**more: bool) -> FakeBed:
     return FakeBed(compute_s=lambda host, n: 0.03 if host == "h7" and n > 1 else 0.01, **more)
 

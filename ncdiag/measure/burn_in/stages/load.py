@@ -8,7 +8,7 @@ import numpy as np
 
 from ncdiag.diagnose.stragglers import find_stragglers
 from ncdiag.measure.burn_in.messages import StepTimes, TrainSteps
-from ncdiag.measure.burn_in.odd import FarOff, references, usual
+from ncdiag.measure.burn_in.odd import ON_GPUS, FarOff, references, usual
 from ncdiag.measure.burn_in.plan import LOAD_S
 from ncdiag.measure.burn_in.result import StageOutcome
 from ncdiag.measure.burn_in.testbed import Deadline, Rank, Testbed
@@ -23,6 +23,9 @@ _ON_CPUS = TrainSteps(steps=3, matrix=256, multiplications=8, size_bytes=256 << 
 # A time is far off from this ratio on; alike GPUs differ by some per cent, shared CPUs by far more.
 _SLOW_ON_GPUS = FarOff(share=1 / 1.1, lower_is_worse=False)
 _SLOW_ON_CPUS = FarOff(share=0.5, lower_is_worse=False)
+# GPUs of one model, each within what its maker allows, may differ by more than a tenth: whoever is
+# that slow would hold up a job, and is only isolated where a GPU alone would be called slow.
+_BROKEN_ON_GPUS = FarOff(share=ON_GPUS.share, lower_is_worse=False)
 _LEAST_STEPS = 5
 _MOST_STEPS = 2000
 # Steps are asked for in pieces, so that a deadline and an interrupt are kept.
@@ -220,7 +223,7 @@ def _like(rank: Rank, times: Mapping[Rank, float], models: Mapping[Rank, str]) -
 def _judge(
     rank: Rank, one: SlowRank, alone: Mapping[Rank, float], rule: FarOff, pass_number: int
 ) -> StageFinding:
-    """A GPU that is slow in all of the load is out, and isolated where it is slow alone as well.
+    """A GPU that is slow in all of the load is out, and isolated if it is far too slow alone too.
 
     A CPU is not isolated: whatever else runs there may take its time.
     """
@@ -241,7 +244,8 @@ def _judge(
         return _finding(host, Outcome.GOOD, reason, pass_number, component)
     reason = f"{text}; alone {_ms(alone[rank])}, others {_ms(yardstick)}"
     found = _finding(host, Outcome.REJECTED, reason, pass_number, component)
-    return replace(found, isolates=component is not None)
+    broken = _BROKEN_ON_GPUS.beyond(alone[rank], yardstick)
+    return replace(found, isolates=broken and component is not None)
 
 
 def _wrong(course: _Course, pass_number: int) -> list[StageFinding]:
