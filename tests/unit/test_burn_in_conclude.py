@@ -25,6 +25,7 @@ from ncdiag.model.verdict import (
     HostStatus,
     HostVerdict,
     LinkStatus,
+    LinkVerdict,
     Verdict,
 )
 
@@ -272,6 +273,18 @@ def test_a_stage_that_nobody_came_to_is_told_and_makes_less_sure() -> None:
     found = decide(*HEALTHY, cut, sweep=pairs())
     assert found.notes == ("nobody has a result of load",)
     assert found.confidence < decide(*HEALTHY, run(LOAD), sweep=pairs()).confidence
+
+
+def test_a_link_between_chosen_hosts_that_gave_no_clear_figure_is_told() -> None:
+    unclear = [
+        LinkVerdict(source=source, target=target, rail=0, status=LinkStatus.INCONCLUSIVE, tests=1)
+        for source, target in ("ab", "ac", "ad", "ba", "bc", "bd", "ca")
+    ]
+    sweep = replace(pairs(), links=tuple(unclear))
+    found = decide(*HEALTHY, run(PAIRS), sweep=sweep, need=4)
+    assert found.notes == ("pairs: no clear figure of a->b, a->c, a->d, b->a, b->c and 2 more",)
+    fewer = decide(*HEALTHY, run(PAIRS), run(LOAD, SLOW), sweep=sweep, need=2)
+    assert fewer.notes == ("pairs: no clear figure of a->c, c->a",)
 
 
 def test_who_was_never_measured_in_pairs_is_not_known() -> None:

@@ -1,6 +1,6 @@
 """What a burn-in ends with: who may start, who is out, who is not decided, and the verdict."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,9 +10,10 @@ from ncdiag.diagnose.burn_in.outcomes import Judged, judge_hosts
 from ncdiag.model.burn_in import GateVerdict, HostOutcome, Outcome, StageRun, StageState
 from ncdiag.model.host import Host
 from ncdiag.model.units import format_count
-from ncdiag.model.verdict import CulpritKind, Diagnosis
+from ncdiag.model.verdict import CulpritKind, Diagnosis, LinkStatus
 
 _MOST_CULPRITS: Final = 5
+_MOST_LINKS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +99,24 @@ def _notes(
         lines.append(f"nobody has a result of {', '.join(unrun)}")
     if sweep is not None:
         lines += _shared_culprits(sweep)
+        lines += _unclear_links(sweep, taken)
     return tuple(lines)
+
+
+def _unclear_links(sweep: Diagnosis, taken: Container[str]) -> list[str]:
+    """A line on links between hosts that were taken of which nothing is known: no host is out."""
+    unclear = [
+        f"{link.source}->{link.target}"
+        for link in sweep.links
+        if link.tests
+        and link.status in {LinkStatus.INCONCLUSIVE, LinkStatus.ERROR}
+        and link.source in taken
+        and link.target in taken
+    ]
+    if not unclear:
+        return []
+    more = f" and {len(unclear) - _MOST_LINKS} more" if len(unclear) > _MOST_LINKS else ""
+    return [f"pairs: no clear figure of {', '.join(unclear[:_MOST_LINKS])}{more}"]
 
 
 def _shared_culprits(sweep: Diagnosis) -> list[str]:
