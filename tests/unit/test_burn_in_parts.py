@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from ncdiag.measure.burn_in.narrow import narrow
-from ncdiag.measure.burn_in.odd import FarOff, far_off, references
+from ncdiag.measure.burn_in.odd import ON_GPUS, FarOff, far_off, references
 from ncdiag.measure.burn_in.plan import SHARES, Level, allot, measuring_s
 from ncdiag.model.burn_in import Stage
 
@@ -59,6 +59,12 @@ def test_of_three_hosts_none_is_odd() -> None:
 def test_times_are_odd_when_they_are_long() -> None:
     times = {"a": 1.0, "b": 1.1, "c": 0.9, "d": 1.0, "e": 3.0, "f": 0.1}
     assert far_off(times, FarOff(share=0.5, lower_is_worse=False)) == ["e"]
+
+
+def test_a_slow_host_among_hosts_that_differ_by_some_per_cent_is_a_suspect() -> None:
+    values = dict(zip("abcdefg", (93.0, 96.0, 99.0, 100.0, 102.0, 105.0, 107.0), strict=True))
+    assert far_off({**values, "h": 72.0}, ON_GPUS) == ["h"]
+    assert far_off({**values, "h": 85.0}, ON_GPUS) == []
 
 
 def test_references_are_usual_hosts_and_no_suspects() -> None:

@@ -18,10 +18,11 @@ class FarOff:
     """How far is too far: beyond this share of the median, and so many robust deviations.
 
     ``share`` is below 1: what a figure may fall to, or how far the inverse of a time may.
+    Suspects are measured again alone: a few too many cost seconds, one too few passes for good.
     """
 
     share: float
-    sigmas: float = 6.0
+    sigmas: float = 4.0
     lower_is_worse: bool = True
 
     def beyond(self, value: float, usual: float) -> bool:
