@@ -83,10 +83,15 @@ def outlets(asked: Mapping[str, Any], environment: Mapping[str, str] = os.enviro
         webhook=asked["webhook"] or environment.get(VARIABLE) or None,
         always=asked["webhook_always"],
     )
-    if found.junit is not None:
-        _check_file(found.junit, "--junit", b"<?xml", "JUnit XML")
-    if found.events is not None:
-        _check_file(found.events, "--events", b"{", "events")
+    made = asked.get("output")  # the report's folder, which is made before these are written
+    for path, option, begins, what in (
+        (found.junit, "--junit", b"<?xml", "JUnit XML"),
+        (found.events, "--events", b"{", "events"),
+    ):
+        if path is not None and (made is None or path.absolute().parent != made.absolute()):
+            check_folder(path, option)
+        if path is not None:
+            _check_file(path, option, begins, what)
     if found.webhook is not None:
         from ncdiag.cli.posting import check_url  # with TLS
 
@@ -116,7 +121,7 @@ def _tried(option: str, do: Callable[[], None]) -> None:
         do()
     except (NcdiagError, OSError) as error:
         text = error.strerror or type(error).__name__ if isinstance(error, OSError) else error
-        console.messages().print(f"{option}: {visible(str(text))}", soft_wrap=True)
+        console.messages().print(f"ncdiag: {option}: {visible(str(text))}", soft_wrap=True)
 
 
 def _write_junit(path: Path | None, announcement: Announcement) -> None:
@@ -135,7 +140,6 @@ def _append_events(path: Path | None, announcement: Announcement) -> None:
         return
     data = render_events(announcement)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         # Of a pipe that nobody reads, not blocking is an error at once.
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC
         with os.fdopen(os.open(path, flags, 0o644), "ab", buffering=0) as file:
@@ -162,6 +166,19 @@ def _post(url: str | None, announcement: Announcement) -> None:
 
     if url is not None:
         post(url, render_slack(announcement, sender=socket.gethostname()))
+
+
+def check_folder(path: Path, option: str) -> None:
+    """Refuse a file in a folder that is not there: a typing error would go unnoticed for long.
+
+    Raises :class:`UsageError`.
+    """
+    folder, shown = path.absolute().parent, visible(str(path))
+    if path.is_dir():
+        raise UsageError(f"{option} {shown} is a folder; name a file to write")
+    if not folder.is_dir():
+        where = visible(str(folder))
+        raise UsageError(f"{option} {shown}: there is no folder {where}; make it, or name another")
 
 
 def _check_file(path: Path, option: str, begins: bytes, what: str) -> None:

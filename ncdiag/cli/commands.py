@@ -17,11 +17,16 @@ MARKUP: Final = "markdown"  # rich's own markup would swallow gpu[001-008]
 
 @dataclass(frozen=True, slots=True)
 class Lazy:
-    """A command function or a ``typer.Typer``: ``name`` in ``module``."""
+    """A command function or a ``typer.Typer``: ``name`` in ``module``.
+
+    ``answer_for``, as ``module:function``, is given the arguments and the line of an error, and
+    returns the exit code where callers of this command wait for another one than the contract's.
+    """
 
     module: str
     name: str
     context_settings: dict[str, Any] = field(default_factory=dict)
+    answer_for: str | None = None
 
 
 class LazyCommands(Mapping[str, TyperCommand | TyperGroup]):

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -55,7 +56,9 @@ COMMANDS = {
     "env": Lazy("ncdiag.cli.env", "app"),
     "history": Lazy("ncdiag.cli.history", "app"),
     "manifests": Lazy("ncdiag.cli.manifests", "app"),
-    "health": Lazy("ncdiag.cli.health.command", "health"),
+    "health": Lazy(
+        "ncdiag.cli.health.command", "health", answer_for="ncdiag.cli.health.failing:answer"
+    ),
     "isolate": Lazy("ncdiag.cli.isolate", "app"),
     "serve": Lazy("ncdiag.cli.serve", "serve"),
     "doctor": Lazy("ncdiag.cli.doctor", "doctor"),
@@ -68,7 +71,9 @@ app = typer.Typer(
     rich_markup_mode=MARKUP,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 nothing is wrong, 1 something is wrong, 2 used wrongly, "
-    "3 it could not be decided, 130 interrupted.",
+    "3 it could not be decided, 130 interrupted. Others by design: burn-in is 0 where enough good "
+    "hosts are left, health --nagios has Nagios's codes, health --prolog is 1 for a fatal finding "
+    "and 0 for all else.",
 )
 
 
@@ -115,9 +120,9 @@ def run(arguments: Sequence[str]) -> int:
         code = get_command(app).main(list(arguments), prog_name="ncdiag", standalone_mode=False)
         sys.stdout.flush()
     except NcdiagError as error:
-        code = _fail(f"{error}", error.exit_code)
+        code = _fail(f"{error}", error.exit_code, arguments)
     except TyperException as error:
-        code = _fail(_usage(error), ExitCode.USAGE)
+        code = _fail(_usage(error), ExitCode.USAGE, arguments)
     except (KeyboardInterrupt, typer.Abort):
         code = _fail("interrupted", ExitCode.INTERRUPTED)
     except (BrokenPipeError, SystemExit):
@@ -126,12 +131,12 @@ def run(arguments: Sequence[str]) -> int:
         code = ExitCode.UNDECIDED
     except OSError as error:
         _drop_output()
-        code = _fail(_system_error(error), ExitCode.UNDECIDED)
+        code = _fail(_system_error(error), ExitCode.UNDECIDED, arguments)
     except Exception as error:  # noqa: BLE001 - the last resort: a bug, told in one line
         if interrupts.asked():  # some libraries turn Ctrl-C into an error of their own
             code = _fail("interrupted", ExitCode.INTERRUPTED)
         else:
-            code = _fail(_bug(error), ExitCode.UNDECIDED)
+            code = _fail(_bug(error), ExitCode.UNDECIDED, arguments)
     return int(code or ExitCode.DONE)
 
 
@@ -150,12 +155,24 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - a number
 
 
-def _fail(message: str, code: ExitCode) -> ExitCode:
+def _fail(message: str, code: ExitCode, arguments: Sequence[str] = ()) -> int:
     if len(message) > _HEAD_CHARS + _TAIL_CHARS:
         message = f"{message[:_HEAD_CHARS]} ... {message[-_TAIL_CHARS:]}"
     one_line = visible(" ".join(message.split()))
+    if (answered := _own_answer(arguments, one_line)) is not None:
+        return answered
     with suppress(OSError):  # whoever closed stderr does not want to know
         print(f"ncdiag: {one_line}", file=sys.stderr)  # noqa: T201 - the one line of an error
+    return code
+
+
+def _own_answer(arguments: Sequence[str], message: str) -> int | None:
+    """What the command that was called makes of an error itself, such as one for Slurm's prolog."""
+    name = next((one for one in arguments if not one.startswith("-")), "")
+    if name not in COMMANDS or COMMANDS[name].answer_for is None:
+        return None
+    module, _, function = str(COMMANDS[name].answer_for).partition(":")
+    code: int | None = getattr(import_module(module), function)(arguments, message)
     return code
 
 

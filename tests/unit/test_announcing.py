@@ -95,7 +95,7 @@ def test_what_a_server_refuses_is_a_line_without_the_url(
         outlets(asked(webhook=url), {}).announce(faulty_report)
     assert len(kept) == 1
     assert others == []
-    assert capsys.readouterr().err == f"--webhook: not sent: the server answered {status}\n"
+    assert capsys.readouterr().err == f"ncdiag: --webhook: not sent: the server answered {status}\n"
 
 
 def test_nobody_listening_is_a_line_and_no_exit_code(
@@ -107,7 +107,7 @@ def test_nobody_listening_is_a_line_and_no_exit_code(
         monkeypatch.setenv(VARIABLE, url)
         assert main.run(["stragglers", TIMES]) == 1
     out, err = capfd.readouterr()
-    assert err == "--webhook: not sent: Connection refused\n"
+    assert err == "ncdiag: --webhook: not sent: Connection refused\n"
     assert "SLOW RANKS" in out
     assert SECRET not in out
 
@@ -144,6 +144,15 @@ def test_no_other_url_is_taken_and_none_is_repeated(url: str) -> None:
         assert ("--webhook" if given else VARIABLE) in str(refused.value)
 
 
+@pytest.mark.parametrize("option", ["junit", "events"])
+def test_a_folder_is_made_for_nothing_but_a_report(option: str, tmp_path: Path) -> None:
+    file = tmp_path / "missing" / "file"
+    with pytest.raises(UsageError, match=rf"^--{option} .*: there is no folder .*/missing; make"):
+        outlets(asked(**{option: file}), {})
+    assert not file.parent.exists()
+    assert outlets(asked(**{option: file}, output=file.parent), {})
+
+
 def test_always_needs_somewhere_to_post_to() -> None:
     with pytest.raises(UsageError, match=r"^--webhook-always needs --webhook"):
         outlets(asked(webhook_always=True), {})
@@ -152,7 +161,7 @@ def test_always_needs_somewhere_to_post_to() -> None:
 def test_events_of_runs_follow_one_another_even_after_half_a_line(
     tmp_path: Path, faulty_report: SweepReport
 ) -> None:
-    file = tmp_path / "deep" / "events.ndjson"
+    file = tmp_path / "events.ndjson"
     told = outlets(asked(events=file), {})
     told.announce(faulty_report, where=tmp_path)
     first = file.read_text()
@@ -203,7 +212,7 @@ def test_what_cannot_be_written_in_the_end_is_a_line_and_the_rest_is_told(
     junit = tmp_path / "junit.xml"
     outlets(asked(events=Path("/dev/full"), junit=junit), {}).announce(faulty_report)
     assert capsys.readouterr().err == (
-        "--events: cannot append to /dev/full: No space left on device\n"
+        "ncdiag: --events: cannot append to /dev/full: No space left on device\n"
     )
     assert junit.read_text().startswith("<?xml")
     outlets(asked(events=pipe), {}).announce(faulty_report)  # nobody reads it
@@ -240,5 +249,7 @@ def test_health_tells_and_leaves_schedulers_alone(
     assert told["ncdiag"]["verdict"] == json.loads(capfd.readouterr().out)["verdict"]
     assert told["event"]["outcome"] == {0: "success", 1: "failure", 3: "unknown"}[code]
     assert 'classname="ncdiag.health.host" name="host"' in (tmp_path / "a.xml").read_text()
-    assert main.run(["health", "--nagios", "--webhook", "http://h/x"]) == 2
-    assert capfd.readouterr().err.startswith("ncdiag: --nagios and --webhook do not go together")
+    assert main.run(["health", "--nagios", "--webhook", "http://h/x"]) == 3
+    assert capfd.readouterr().out.startswith(
+        "HEALTH UNKNOWN - --nagios and --webhook do not go together"
+    )

@@ -43,7 +43,6 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Callable[[HealthReport], None]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--nagios", "--format", "json"), "--nagios and --format do not go together"),
         (("--watch", "5s", "--interval", "1s"), "--watch and --interval do not go together"),
         (("--root", "/", "--nodes", "h1"), "--root and --nodes do not go together"),
         (("--compare",), "--compare is for several hosts; name them with --nodes"),
@@ -57,6 +56,8 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Callable[[HealthReport], None]:
         (("--store", "x"), "give --record, which keeps them"),
         (("--nodes", "127.0.0.2", "--launcher", "sssh"), "did you mean ssh?"),
         (("--nodes", "-oProxyCommand=x"), "-oProxyCommand=x"),
+        (("--metrics", "/nowhere/x.prom"), "there is no folder /nowhere; make it, or name another"),
+        (("--metrics", "/tmp"), "--metrics /tmp is a folder; name a file to write"),
     ],
 )
 def test_what_is_used_wrongly_is_one_line_and_code_2(
@@ -138,21 +139,64 @@ def test_nagios_hears_of_our_own_trouble_as_unknown(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--nodes", "h1"), ("--only", "nothing"), ("--root", "/nowhere"), ("--record",)]
+    ("arguments", "said"),
+    [
+        (("--nagios", "--typo"), "no such option: --typo"),
+        (("--gpus", "x", "--nagios"), "--gpus"),
+        (("--nagios", "--only", "nothing"), "no check is called 'nothing'"),
+        (("--nagios", "--format", "json"), "--nagios and --format do not go together"),
+    ],
+)
+def test_nagios_hears_of_wrong_options_as_unknown(
+    arguments: tuple[str, ...], said: str, run: Run
+) -> None:
+    code, out, err = run(*arguments)
+    assert (code, err) == (3, "")
+    assert out.startswith("HEALTH UNKNOWN - ")
+    assert out.count("\n") == 1
+    assert said in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--nodes", "h1"),
+        ("--only", "nothing"),
+        ("--root", "/nowhere"),
+        ("--record",),
+        ("--typo",),
+        ("--gpus", "x"),
+        ("--interval", "5"),
+        ("--nagios", "surplus"),
+        ("--list-checks", "--format", "csv"),
+    ],
 )
 def test_a_prolog_that_is_set_up_wrongly_drains_nobody(
     arguments: tuple[str, ...], run: Run
 ) -> None:
-    code, out, err = run("--prolog", *arguments)
-    assert (code, out) == (0, "")
-    assert err.startswith("ncdiag: this host could not be judged, and is not drained for that: ")
+    for given in (("--prolog", *arguments), (*arguments, "--prolog")):
+        code, out, err = run(*given)
+        assert (code, out) == (0, "")
+        assert err.startswith("ncdiag: this host could not be judged, and is not drained for that:")
+        assert err.count("\n") == 1
 
 
 def test_metrics_are_written_also_without_a_watch(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "textfile/ncdiag.prom"
+    file = tmp_path / "ncdiag.prom"
     root = str(EXAMPLES / "gpu017")
     assert run("--root", root, "--metrics", str(file), "--quiet")[0] == 1
     assert 'ncdiag_health_host_fitness{host="gpu017",fitness="fatal"} 1' in file.read_text()
+
+
+def test_metrics_that_cannot_be_written_hide_no_verdict(
+    run: Run, found: Callable[[HealthReport], None]
+) -> None:
+    found(report(host_health("a", XID)))
+    code, out, err = run("--metrics", "/proc/ncdiag.prom")
+    assert code == 1
+    assert out.splitlines()[-1].startswith("FATAL: a: ")
+    assert err.startswith("ncdiag: --metrics: cannot write /proc/ncdiag.prom: ")
+    assert err.count("\n") == 1
 
 
 def test_what_was_found_is_kept_as_evidence(run: Run, tmp_path: Path) -> None:

@@ -30,9 +30,11 @@ def carry_out(context: typer.Context, asked: Mapping[str, Any]) -> ExitCode:
     _refuse(asked)
     if asked["nagios"]:
         return _nagios(context, asked)
-    from ncdiag.cli.announcing import outlets  # which neither prolog nor Nagios needs
+    from ncdiag.cli.announcing import check_folder, outlets  # which no prolog needs
 
     told = outlets(asked)
+    if asked["metrics"]:
+        check_folder(asked["metrics"], "--metrics")
     messages = console.messages(quiet=asked["quiet"], no_color=asked["no_color"])
     plan = _plan(context, asked, messages)
     if asked["watch"] is not None:
@@ -43,9 +45,9 @@ def carry_out(context: typer.Context, asked: Mapping[str, Any]) -> ExitCode:
 
         keeping.check(asked["store"], record=asked["record"])
     report = _look(plan, _teller(messages, verbose=asked["verbose"]))
+    _show(report, asked)
     if asked["metrics"]:
         _write_metrics(asked["metrics"], report)
-    _show(report, asked)
     if asked["record"]:
         _record(report, asked)
     told.announce(report)
@@ -213,7 +215,10 @@ def _show(report: HealthReport, asked: Mapping[str, Any]) -> None:
 def _write_metrics(path: Path, report: HealthReport) -> None:
     from ncdiag.report.health.prometheus import render_health_metrics
 
-    write_file(path, render_health_metrics(report))
+    try:
+        write_file(path, render_health_metrics(report))
+    except NcdiagError as error:  # of which the verdict does not become another one
+        console.messages().print(f"ncdiag: --metrics: {error}", soft_wrap=True)
 
 
 def _tell_checks(asked: Mapping[str, Any]) -> ExitCode:

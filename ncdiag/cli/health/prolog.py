@@ -27,13 +27,18 @@ def prolog(look: Callable[[], HealthReport]) -> ExitCode:
             reason = _reason(look())
         except BaseException as error:  # noqa: BLE001 - also an interrupt says nothing of the host
             kind = "" if isinstance(error, NcdiagError) else f"{type(error).__name__}: "
-            _say(f"{_NOT_DRAINED}: {kind}{' '.join(str(error).split())}")
-            return ExitCode.DONE
+            return drains_nobody(f"{kind}{' '.join(str(error).split())}")
     if reason is None:
         return ExitCode.DONE
     with suppress(OSError, ValueError):  # whoever reads it is gone, and the finding stands
         print(reason, flush=True)  # noqa: T201 - the one line
     return ExitCode.WRONG
+
+
+def drains_nobody(message: str) -> ExitCode:
+    """Say on stderr why this host could not be judged; that is no reason to drain it."""
+    _say(f"{_NOT_DRAINED}: {message}")
+    return ExitCode.DONE
 
 
 def _reason(report: HealthReport) -> str | None:
