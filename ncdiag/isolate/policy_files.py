@@ -16,7 +16,7 @@ from ncdiag.isolate.policy import (
     Policy,
     Rule,
 )
-from ncdiag.isolate.words import KNOWN_CLASSES, SLOW_HOST, SLOW_NIC, health_checks
+from ncdiag.isolate.words import KNOWN_CLASSES, OPERATOR, SLOW_HOST, SLOW_NIC, health_checks
 from ncdiag.model.errors import UsageError
 from ncdiag.model.isolation import Action, EvidenceKind
 from ncdiag.model.text import did_you_mean, visible
@@ -31,6 +31,7 @@ _MAX_HOSTS: Final = 100_000
 _KINDS: Final = tuple(kind.value for kind in EvidenceKind)
 _OUT: Final = "out"
 _OF_BANDWIDTH: Final = (f"class.{SLOW_HOST}", f"class.{SLOW_NIC}")
+_OF_OPERATORS: Final = (f"kind.{EvidenceKind.OPERATOR}", f"class.{OPERATOR}")
 _Table = Mapping[str, Any]
 
 
@@ -110,6 +111,7 @@ class _Reader:
         self._known("kind", kinds, _KINDS)
         self._known("class", classes, (*KNOWN_CLASSES, *health_checks()))
         every = self._merged("every", shipped, own)
+        self._rule("every", every, EvidenceKind.HEALTH)
         rules, class_rules = {}, {}
         for kind in EvidenceKind:
             base = {**every, **kinds.get(kind.value, {})}
@@ -169,6 +171,11 @@ class _Reader:
                 f"{where}.confirmations",
                 f"{found.confirmations} is not from 1 to of ({found.of}): "
                 + ("it would isolate everybody" if found.confirmations < 1 else "never reached"),
+            )
+        if where in _OF_OPERATORS and kind is EvidenceKind.OPERATOR and found.confirmations > 1:
+            self._refuse(
+                f"{where}.confirmations",
+                f"{found.confirmations} is not 1: an operator says it once",
             )
         if not 0.5 <= found.confidence <= 1.0:
             self._refuse(
