@@ -173,6 +173,17 @@ def test_ranks_are_compared_within_their_group() -> None:
     assert report.slow_hosts == ("h5",)
 
 
+def test_an_iteration_that_a_group_lacks_is_left_out_without_a_warning() -> None:
+    seconds = steps(7, 50, 64)
+    seconds[:, 9] *= 1.3
+    seconds[7, :32] = np.nan
+    groups = {rank: f"stage{rank // 32}" for rank in range(64)}
+    report = find_stragglers(table(seconds, groups), TimeKind.ITERATION)
+    assert [one.rank for one in report.slow] == [9]
+    seconds[:, 9] /= 1.3
+    assert not find_stragglers(table(seconds, groups), TimeKind.ITERATION).slow
+
+
 def test_both_rules_say_which_of_them_named_a_rank() -> None:
     seconds = steps(8, 50, 64)
     seconds[:, 1] *= 1.3

@@ -207,8 +207,8 @@ def _waits(table: IterationTable, group: _Group) -> bool:
     if not group.ratios.size:
         return True
     between_ranks = float(np.nanmedian(np.abs(group.relative - 1.0)))
-    medians = np.nanmedian(table.seconds[:, group.columns.astype(np.intp)], axis=1)
-    medians = medians[np.isfinite(medians)]
+    seconds = table.seconds[:, group.columns.astype(np.intp)]
+    medians = np.nanmedian(seconds[np.isfinite(seconds).any(axis=1)], axis=1)
     over_time = float(np.median(np.abs(medians / np.median(medians) - 1.0)))
     return between_ranks < _SYNCHRONOUS or between_ranks * _TOGETHER < over_time
 
