@@ -1,7 +1,10 @@
 """The steps of ``ncdiag stragglers``: read the times, say where ranks run, find, show."""
 
 import hashlib
+import os
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -45,23 +48,27 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A report, where its times came from, and a digest of them."""
+    """A report, where its times came from, a digest of them, and when the last were written."""
 
     report: StragglerReport
     source: str
     digest: str
+    written_s: float
 
 
 def find(paths: Sequence[str], wishes: Wishes) -> Found:
     """Read and judge; raises :class:`UsageError` for what cannot be used."""
     reader = TimesReader(wishes.column, wishes.communicator)
     digest = hashlib.sha256()
+    written_s = []
     for source in sources(paths):
+        written_s.append(_written_s(source))
         _read(source, reader, digest.update)
     table = _placed(_trimmed(reader.table(), wishes.skip), wishes)
     kind = reader.kind if wishes.kind == "auto" else TimeKind(wishes.kind)
     settings = Settings(false_alarms=wishes.false_alarms, median_factor=wishes.median_factor)
-    return Found(find_stragglers(table, kind, settings), table.source, digest.hexdigest())
+    report = find_stragglers(table, kind, settings)
+    return Found(report, table.source, digest.hexdigest(), max(written_s))
 
 
 def show(found: Found, output_format: str, console: Console) -> None:
@@ -76,15 +83,20 @@ def show(found: Found, output_format: str, console: Console) -> None:
 
 def keep(found: Found, store: Path | None, *, quiet: bool) -> None:
     """Record what speaks against hosts."""
-    from time import time
-
     from ncdiag.cli.keeping import keep_evidence
     from ncdiag.isolate.evidence.of_stragglers import of_stragglers
 
-    pieces = of_stragglers(
-        found.report, f"stragglers {found.digest}", seen_s=time(), where=found.source
-    )
+    run = f"stragglers {found.digest}"
+    pieces = of_stragglers(found.report, run, seen_s=found.written_s, where=found.source)
     keep_evidence(pieces, store, quiet=quiet)
+
+
+def _written_s(source: Source) -> float:
+    """When a file was written, which is when a host was slow at the latest; now for a stream."""
+    with suppress(OSError, ValueError):
+        if source.size is not None:
+            return os.stat(source.path).st_mtime  # noqa: PTH116 - as it was given
+    return time.time()
 
 
 def _read(source: Source, reader: TimesReader, also: Callable[[bytes], None]) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from ncdiag.cli.main import run
 from ncdiag.model.errors import UsageError
 from ncdiag.model.straggler import IterationTable, TimeKind
-from ncdiag.read.iteration_times import Placed, TimesReader, read_rank_map
+from ncdiag.read.iteration_times import Placed, TimesReader, gather, read_rank_map
 from ncdiag.read.iteration_times.columns import kind_of
+from ncdiag.store.ledger import Ledger
 
 LONG = """rank,iteration,compute_time_ms,host,local_rank,stage
 0,10,400,h1,0,a
@@ -96,6 +98,31 @@ def test_inspector_joins_ranks_by_communicator_and_takes_the_largest() -> None:
     assert read("\n".join(lines), communicator="0xsmall").ranks == (0, 1)
     with pytest.raises(UsageError, match="no communicator '0x0'; there are: 0xbig, 0xsmall"):
         read("\n".join(lines), communicator="0x0")
+
+
+def test_collectives_of_different_functions_have_numbers_of_their_own() -> None:
+    lines = [inspector(rank, 7, 100.0) for rank in range(2)]
+    lines += [inspector(rank, 7, 300.0).replace("AllReduce", "AllGather") for rank in range(2)]
+    lines.append(inspector(0, (1 << 62) - 1, 5.0))
+    table = read("\n".join(lines))
+    np.testing.assert_allclose(table.seconds, [[1e-4, 1e-4], [3e-4, 3e-4]])
+    assert "1 lines hold no time of a rank" in table.notes
+
+
+def test_the_times_of_all_communicators_are_counted_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gather, "MAX_TIMES", 5)
+    lines = [inspector(0, number, 5.0, f"0x{number}") for number in range(6)]
+    read("\n".join(lines[:5]))
+    with pytest.raises(UsageError, match="more than 5 times; give a part of them"):
+        read("\n".join(lines))
+
+
+def test_the_name_of_a_communicator_moves_no_cursor() -> None:
+    with pytest.raises(UsageError) as told:
+        read(inspector(0, 1, 5.0, "\x1b[2J"), communicator="0x\x1b")
+    assert str(told.value) == "no communicator '0x\\x1b'; there are: \\x1b[2J"
 
 
 def test_several_files_are_one_job() -> None:
@@ -262,3 +289,20 @@ def test_decimal_commas_are_refused_and_not_left_out() -> None:
 def test_a_rank_that_moves_is_where_it_was_last() -> None:
     table = read("rank,step,time_s,host\n0,1,1.0,a\n0,2,1.0,b\n0,3,1.0,a\n")
     assert table.hosts == {0: "a"}
+
+
+def test_evidence_of_an_old_file_is_as_old_as_the_file(tmp_path: Path) -> None:
+    files = [tmp_path / f"times{part}.csv" for part in range(2)]
+    for part, file in enumerate(files):
+        rows = [
+            f"{rank},{step},{20 if rank == 5 else 10},h{rank}"
+            for rank in range(8)
+            for step in range(10 * part, 10 * part + 10)
+        ]
+        file.write_text("rank,iteration,compute_time_ms,host\n" + "\n".join(rows) + "\n")
+        os.utime(file, (1e9 - part, 1e9 - part))
+    store = tmp_path / "store.db"
+    arguments = [*map(str, files), "--record", "--store", str(store), "--quiet"]
+    assert run(["stragglers", *arguments]) == 1
+    with Ledger.open(store) as ledger:
+        assert [(one.host, one.seen_s) for one in ledger.evidence()] == [("h5", 1e9)]

@@ -15,10 +15,19 @@ MAX_CELLS: Final = 60_000_000
 _MAX_NAMES: Final = 1_000_000
 
 
+class Room:
+    """How much is held already of all that is read, in however many gatherings."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.names = 0
+
+
 class Gathering:
     """Times of one job, in any order; of the same rank and iteration the last counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: Room) -> None:
+        self._room = room
         self._ranks = array("q")
         self._iterations = array("q")
         self._seconds = array("d")
@@ -31,18 +40,21 @@ class Gathering:
 
     def add(self, rank: int, iteration: int, seconds: float) -> None:
         """Keep one time; raises :class:`UsageError` where there are too many."""
-        if len(self._seconds) >= MAX_TIMES:
+        if self._room.times >= MAX_TIMES:
             raise UsageError(
                 f"more than {MAX_TIMES:,} times; give a part of them, such as the last iterations"
             )
+        self._room.times += 1
         self._ranks.append(rank)
         self._iterations.append(iteration)
         self._seconds.append(seconds)
 
     def place(self, rank: int, host: str | None, gpu: str | None, group: str | None) -> None:
         """Where a rank runs, and whom it is like."""
-        if len(self.hosts) >= _MAX_NAMES:
-            return
+        if rank not in self.hosts:
+            if self._room.names >= _MAX_NAMES:
+                return
+            self._room.names += bool(host)
         if host:
             self.hosts[rank] = host
             self.places[rank] = f"{host} gpu{gpu}" if gpu else host

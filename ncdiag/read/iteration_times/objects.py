@@ -7,13 +7,18 @@ import msgspec
 
 from ncdiag.model.errors import UsageError
 from ncdiag.model.straggler import TimeKind
+from ncdiag.model.text import visible
 from ncdiag.read.iteration_times.columns import Columns, find_columns
-from ncdiag.read.iteration_times.gather import Gathering
+from ncdiag.read.iteration_times.gather import Gathering, Room
 from ncdiag.read.iteration_times.rows import positive, whole
 
 # Communicators of one file; a training job has some hundreds.
 _MAX_COMMUNICATORS: Final = 100_000
 _TEXT: Final = 200
+# NCCL has some ten.
+_MAX_FUNCTIONS: Final = 64
+# Of 63 bits when it stands together with that of a function.
+_MAX_NUMBER: Final = 1 << 56
 # Programs log records of some kinds, each with keys of its own.
 _MAX_KINDS: Final = 1000
 _decoder = msgspec.json.Decoder(dict[str, Any])
@@ -87,10 +92,11 @@ class Objects:
 class Communicators:
     """The collectives of each communicator; only ranks of the same one compare."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: Room) -> None:
+        self._room = room
         self._by_id: dict[str, Gathering] = {}
         self._ranks: dict[str, int] = {}
-        self._numbers: dict[tuple[str, str, int], int] = {}
+        self._functions: dict[str, int] = {}
 
     def read(self, record: Mapping[str, Any]) -> bool:
         """One operation of Inspector's; whether it is a collective with a time."""
@@ -101,25 +107,35 @@ class Communicators:
         number = whole(perf.get("coll_sn"))
         if rank is None or rank < 0 or seconds is None or number is None:
             return False
+        if abs(number) >= _MAX_NUMBER:
+            return False
         name = str(header.get("id", ""))[:_TEXT]
         if name not in self._by_id and len(self._by_id) >= _MAX_COMMUNICATORS:
             return False
-        gathering = self._by_id.setdefault(name, Gathering())
+        function = self._function(str(perf.get("coll", ""))[:_TEXT])
+        if function is None:
+            return False
+        gathering = self._by_id.setdefault(name, Gathering(self._room))
         self._ranks[name] = max(self._ranks.get(name, 0), whole(header.get("n_ranks")) or 0)
         # Sequence numbers count per function.
-        key = (name, str(perf.get("coll", ""))[:_TEXT], number)
-        gathering.add(rank, self._numbers.setdefault(key, len(self._numbers)), seconds * 1e-6)
+        gathering.add(rank, number * _MAX_FUNCTIONS + function, seconds * 1e-6)
         metadata = record.get("metadata")
         host = metadata.get("hostname") if isinstance(metadata, dict) else None
         gathering.place(rank, str(host)[:_TEXT] if host else None, None, None)
         return True
 
+    def _function(self, name: str) -> int | None:
+        """The number of a collective function; ``None`` where there are too many."""
+        if name not in self._functions and len(self._functions) >= _MAX_FUNCTIONS:
+            return None
+        return self._functions.setdefault(name, len(self._functions))
+
     def chosen(self, wanted: str | None) -> tuple[str, Gathering] | None:
         """The largest communicator, or the ``wanted`` one; raises :class:`UsageError`."""
         if wanted is not None:
             if wanted not in self._by_id:
-                some = ", ".join(list(self._by_id)[:5]) or "none"
-                raise UsageError(f"no communicator {wanted!r}; there are: {some}")
+                some = visible(", ".join(list(self._by_id)[:5]) or "none")
+                raise UsageError(f"no communicator '{visible(wanted)}'; there are: {some}")
             return wanted, self._by_id[wanted]
         if not self._by_id:
             return None

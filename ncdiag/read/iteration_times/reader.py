@@ -5,7 +5,7 @@ from typing import Final
 
 from ncdiag.model.errors import UsageError
 from ncdiag.model.straggler import IterationTable, TimeKind
-from ncdiag.read.iteration_times.gather import Gathering
+from ncdiag.read.iteration_times.gather import Gathering, Room
 from ncdiag.read.iteration_times.objects import Communicators, Objects
 from ncdiag.read.iteration_times.rows import Rows, is_header
 
@@ -23,8 +23,9 @@ class TimesReader:
     def __init__(self, column: str | None = None, communicator: str | None = None) -> None:
         self._column = column
         self._communicator = communicator
-        self._gathering = Gathering()
-        self._communicators = Communicators()
+        room = Room()
+        self._gathering = Gathering(room)
+        self._communicators = Communicators(room)
         self._names: list[str] = []
         self._unknown = 0
         self._kinds: set[TimeKind] = set()
