@@ -2,7 +2,8 @@
 
 The score of a host is the sum, over every class of evidence and every day on which it was seen, of
 the weight of that class, halved for every half-life that has passed since. A fault that goes on
-counts once a day, however often it was looked at.
+counts once a day, however often it was looked at. What many hosts show on one day is none of
+theirs: a file server, a switch, a room or a new driver.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +19,9 @@ DAY_S: Final = 86400.0
 OUT: Final = "out"
 # As often was Meta's own score right, or more (arXiv 2410.21680).
 LEMON_CONFIDENCE: Final = 0.85
+# More hosts than both show a cause that they share: crashes of jobs alone come to half a per cent.
+_FEW_HOSTS: Final = 3
+_SMALL_SHARE: Final = 0.05
 
 
 def scores(
@@ -33,7 +37,8 @@ def scores(
     """
     rows = np.flatnonzero(table.conclusive & ~table.clears & ~live.wiped)
     weights = _weights(table, rule, rows)
-    rows, weights = rows[weights > 0], weights[weights > 0]
+    counts = (weights > 0) & ~_shared(table, live, rows)
+    rows, weights = rows[counts], weights[counts]
     host, seen_s = table.host[rows].astype(np.int64), live.seen_s[rows]
     class_ = table.class_[rows].astype(np.int64)
     more = _outs(table, live, outs)
@@ -61,6 +66,17 @@ def _weights(table: EvidenceTable, rule: LemonRule, rows: Column) -> Column:
         [[rule.weight(kind, class_) for class_ in table.classes] for kind in KINDS], float
     ).reshape(len(KINDS), len(table.classes))
     found: Column = lookup[table.kind[rows], table.class_[rows]]
+    return found
+
+
+def _shared(table: EvidenceTable, live: Live, rows: Column) -> Column:
+    """Which of ``rows`` are of a class that many hosts show on the same day."""
+    day = np.floor(live.seen_s[rows] / DAY_S).astype(np.int64)
+    what = day * len(table.classes) + table.class_[rows]
+    by_host = np.unique(what * len(table.hosts) + table.host[rows])
+    seen, hosts = np.unique(by_host // max(len(table.hosts), 1), return_counts=True)
+    many = seen[hosts > max(_FEW_HOSTS, _SMALL_SHARE * len(table.hosts))]
+    found: Column = np.isin(what, many)
     return found
 
 

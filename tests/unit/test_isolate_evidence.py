@@ -257,6 +257,8 @@ def test_a_fatal_finding_is_conclusive_and_settings_accuse_no_hardware() -> None
         a_finding(HealthSeverity.FATAL, "manager", configuration=True),
         a_finding(HealthSeverity.FAULT, "soft"),
         a_finding(HealthSeverity.FAULT, "pcie", class_="pcie_error"),
+        a_finding(HealthSeverity.FAULT, "hung_mount", class_="storage_error"),
+        a_finding(HealthSeverity.FAULT, "hot", class_="thermal_power"),
         a_finding(HealthSeverity.WARNING, "warm"),
     )
     pieces = of_health(report, "r1", CHECKS)
@@ -264,6 +266,8 @@ def test_a_fatal_finding_is_conclusive_and_settings_accuse_no_hardware() -> None
         ("gpu_fell_off_bus", True, "gpu3"),
         ("soft", False, None),
         ("pcie_error", True, None),
+        ("storage_error", False, None),
+        ("thermal_power", False, None),
     ]
     assert {one.seen_s for one in pieces} == {BEGAN_S + 2}
     assert {one.uptime_s for one in pieces} == {77.0}

@@ -210,6 +210,22 @@ def test_a_lemon_is_a_host_that_fails_on_several_days() -> None:
     assert cleared == ()
 
 
+@pytest.mark.parametrize(
+    ("class_", "hosts", "lemons"),
+    [("nic_link_down", 3, 3), ("nic_link_down", 4, 0), ("storage_error", 1, 0)],
+)
+def test_a_cause_that_hosts_share_makes_no_lemon(class_: str, hosts: int, lemons: int) -> None:
+    """A switch or a file server that fails every other day for two weeks."""
+    seen = [
+        crash(f"h{host}", class_, f"e{day}", ago_s=day * 2 * DAY_S)
+        for day in range(7)
+        for host in range(hosts)
+    ]
+    good = [crash(f"good{n}", "process_crash", conclusive=False) for n in range(50)]
+    found = decide([*seen, *good], POLICY, NOW_S)
+    assert sum(one.lemon_score >= POLICY.lemon.threshold for one in found) == lemons
+
+
 def test_a_fault_that_goes_on_counts_once_a_day() -> None:
     every = [health("h1", "pcie_error", f"c{n}", ago_s=n * 300.0) for n in range(100)]
     found = decide(every, POLICY, NOW_S)

@@ -7,6 +7,7 @@ from typing import Final
 from ncdiag.health.checks.check import Check
 from ncdiag.isolate import words
 from ncdiag.isolate.evidence.times import ended_s
+from ncdiag.model.finding import FindingClass
 from ncdiag.model.health import HealthFinding, HealthReport, HostHealth, Severity
 from ncdiag.model.isolation import EvidenceKind, EvidencePiece
 from ncdiag.model.units import format_count
@@ -14,6 +15,20 @@ from ncdiag.model.units import format_count
 # A fault makes a host unfit until it is put right, and drains nobody: it is kept for the lemon
 # score, below what the shipped policy acts upon.
 _CONFIDENCE: Final[Mapping[Severity, float]] = {Severity.FATAL: 1.0, Severity.FAULT: 0.7}
+# What is broken inside of the host itself. A file server, a room or a switch fails for many.
+_OWN_HARDWARE: Final = frozenset(
+    (
+        FindingClass.GPU_FELL_OFF_BUS,
+        FindingClass.GPU_INTERNAL_FAULT,
+        FindingClass.GPU_MEMORY_ERROR,
+        FindingClass.GSP_TIMEOUT,
+        FindingClass.HOST_MEMORY_ERROR,
+        FindingClass.NIC_FIRMWARE_FAULT,
+        FindingClass.NVLINK_ERROR,
+        FindingClass.NVSWITCH_FATAL,
+        FindingClass.PCIE_ERROR,
+    )
+)
 
 
 def of_health(
@@ -26,37 +41,44 @@ def of_health(
 ) -> tuple[EvidencePiece, ...]:
     """What ``report`` says of hosts; ``checks`` is the table of all checks.
 
-    What is wrong with settings accuses no hardware. Faults are conclusive where a post-mortem would
-    call them by a class of its own. A check that could not be made neither accuses nor clears.
+    What is wrong with settings accuses no hardware. Faults are conclusive where it is hardware of
+    the host that is broken. A check that could not be made neither accuses nor clears.
     """
     ended = ended_s(report.started, report.seconds)
-
-    def pieces() -> Iterator[EvidencePiece]:
-        for host in report.hosts:
-            blank = EvidencePiece(
+    blank = EvidencePiece(
+        host="", kind=EvidenceKind.HEALTH, class_="", source=source, run=run, seen_s=0, text=""
+    )
+    return tuple(
+        piece
+        for host in report.hosts
+        for piece in _of_host(
+            host,
+            checks,
+            replace(
+                blank,
                 host=host.host,
-                kind=EvidenceKind.HEALTH,
-                class_="",
-                source=source,
-                run=run,
                 seen_s=_when(host, ended),
-                text="",
                 report=where,
                 uptime_s=host.facts.uptime_s if host.facts else None,
-            )
-            for finding in host.findings:
-                if finding.severity in _CONFIDENCE and not finding.configuration:
-                    yield _accusing(blank, finding)
-            if covered := _covered(host, checks):
-                yield replace(
-                    blank,
-                    class_=words.clean(EvidenceKind.HEALTH),
-                    text=f"{format_count(len(host.passed), 'check')} passed",
-                    clears=True,
-                    covers=covered,
-                )
+            ),
+        )
+    )
 
-    return tuple(pieces())
+
+def _of_host(
+    host: HostHealth, checks: Mapping[str, Check], blank: EvidencePiece
+) -> Iterator[EvidencePiece]:
+    for finding in host.findings:
+        if finding.severity in _CONFIDENCE and not finding.configuration:
+            yield _accusing(blank, finding)
+    if covered := _covered(host, checks):
+        yield replace(
+            blank,
+            class_=words.clean(EvidenceKind.HEALTH),
+            text=f"{format_count(len(host.passed), 'check')} passed",
+            clears=True,
+            covers=covered,
+        )
 
 
 def _accusing(blank: EvidencePiece, finding: HealthFinding) -> EvidencePiece:
@@ -65,7 +87,7 @@ def _accusing(blank: EvidencePiece, finding: HealthFinding) -> EvidencePiece:
         class_=finding.class_ or finding.check,
         text=finding.text,
         confidence=_CONFIDENCE[finding.severity],
-        conclusive=finding.severity is Severity.FATAL or finding.class_ is not None,
+        conclusive=finding.severity is Severity.FATAL or finding.class_ in _OWN_HARDWARE,
         component=finding.device,
     )
 
