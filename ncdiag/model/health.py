@@ -275,6 +275,7 @@ class HealthFacts:
 
     ``taken_s`` is UTC seconds since the epoch by the host's own clock, ``uptime_s`` since boot;
     ``asked_s`` and ``answered_s`` are the driver's clock before and after, where a driver asked.
+    ``interfaces`` are the names of all network interfaces, also of those in software.
     ``limits`` are soft limits of the process in their own units, -1 without bound: ``memlock``
     (bytes), ``nofile``, ``nproc``, ``stack``, ``core``. ``services`` maps units to what systemd
     calls their state, such as ``active``. ``modules`` are the kernel's. ``versions`` maps
@@ -293,6 +294,7 @@ class HealthFacts:
     kernel_events: tuple[KernelEvent, ...] = ()
     ib_ports: tuple[IbPort, ...] = ()
     ethernet_ports: tuple[EthernetPort, ...] = ()
+    interfaces: tuple[str, ...] | None = None
     pci_devices: tuple[PciDevice, ...] = ()
     mounts: tuple[Mount, ...] = ()
     clock: Clock | None = None

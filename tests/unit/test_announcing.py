@@ -216,7 +216,7 @@ def test_what_cannot_be_written_in_the_end_is_a_line_and_the_rest_is_told(
     )
     assert junit.read_text().startswith("<?xml")
     outlets(asked(events=pipe), {}).announce(faulty_report)  # nobody reads it
-    assert capsys.readouterr().err.startswith(f"--events: cannot append to {pipe}: ")
+    assert capsys.readouterr().err.startswith(f"ncdiag: --events: cannot append to {pipe}")
 
 
 def test_stragglers_tell_and_record(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

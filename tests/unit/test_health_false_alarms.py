@@ -297,6 +297,35 @@ def test_an_adapter_that_the_hosts_file_names_has_to_be_there() -> None:
     assert judged("mlx5_0", ib_ports=(), sources=unasked) is WARNING
 
 
+def test_an_interface_that_is_named_has_to_be_there_as_far_as_the_host_tells() -> None:
+    def judged(*nics: str, **changes: Any) -> HostFitness:
+        facts = gpu_host(**{"interfaces": ("lo", "eth0", "bond0"), **changes})
+        return check_host("a", facts, expected=ExpectedHost(nics=nics)).fitness
+
+    assert judged("eth0", "bond0", "mlx5_0", "ib2") is HEALTHY
+    assert judged("eth0", "eth9") is FAULTY
+    assert judged("eth9", interfaces=None) is HEALTHY
+    # An RDMA device may have any name, and nobody could look.
+    assert judged("rocep1s0", sources=asked(INFINIBAND=HUNG).sources) is WARNING
+
+
+def test_a_finding_names_who_says_what_should_be_there() -> None:
+    facts = gpu_host(interfaces=("eth0",))
+    wanted = ExpectedHost(gpus=9, nics=("eth9",), gpus_from="--gpus", nics_from="--nic")
+    told = {one.check: one.text for one in check_host("a", facts, expected=wanted).findings}
+    assert told["gpu_missing"].endswith("there should be 9 (by --gpus)")
+    assert told["ethernet_port_down"] == "--nic names it, and there is no such interface"
+
+
+def test_nobody_power_cycles_a_host_that_has_no_gpus_at_all() -> None:
+    nothing = asked(NVML=ABSENT, NVIDIA_SMI=ABSENT, ROCM_SMI=ABSENT, DCGM=ABSENT).sources
+    bare = gpu_host(gpus=(), pci_devices=(), sources=nothing)
+    [one] = check_host("a", bare, expected=ExpectedHost(gpus=8)).findings
+    assert (one.check, one.measured) == ("gpu_missing", "0")
+    assert "power-cycle" not in one.next
+    assert "container without GPUs" in one.next
+
+
 def test_a_collector_that_was_killed_says_nothing_against_the_host() -> None:
     def judged(reason: str) -> HostFitness:
         lost = {Source.NVML, Source.NVIDIA_SMI, Source.ROCM_SMI, Source.DCGM, Source.CLOCK}

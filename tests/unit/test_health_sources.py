@@ -109,6 +109,12 @@ def test_counters_that_are_no_numbers_are_left_out(tree: HostTree) -> None:
     assert port.counters["link_downed"] == 2**63 - 1
 
 
+def test_the_names_of_all_interfaces_are_told(tree: HostTree) -> None:
+    tree.ethernet("eno1", "05")
+    tree.write("sys/class/net/bond0/operstate", "up")
+    assert told(ethernet.collect, tree.root, "interfaces") == ("bond0", "eno1")
+
+
 def test_an_ethernet_port_is_told_with_driver_and_flaps(tree: HostTree) -> None:
     tree.ethernet("eno1", "05", carrier_changes="7")
     assert told(ethernet.collect, tree.root, "ethernet_ports") == (

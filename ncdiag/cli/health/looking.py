@@ -41,7 +41,10 @@ class HealthPlan:
         """What each host should have."""
         return {
             host.name: ExpectedHost(
-                gpus=self.gpus if host.gpus is None else host.gpus, nics=host.nics or self.nics
+                gpus=self.gpus if host.gpus is None else host.gpus,
+                nics=host.nics or self.nics,
+                gpus_from="--gpus" if host.gpus is None else "the hosts file",
+                nics_from="the hosts file" if host.nics else "--nic",
             )
             for host in self.hosts
         }

@@ -29,10 +29,15 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedHost:
-    """What the hosts file says of a host; ``None`` and nothing where it says nothing."""
+    """What a host should have; ``None`` and nothing where nobody says.
+
+    ``gpus_from`` and ``nics_from`` name who says so, within a sentence.
+    """
 
     gpus: int | None = None
     nics: tuple[str, ...] = ()
+    gpus_from: str = "the hosts file"
+    nics_from: str = "the hosts file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,10 @@ from ncdiag.read.gpu.words import DRIVER_NOT_LOADED
 
 # The vendor whose driver lists all its GPUs that are on the bus.
 _NVIDIA = "10de"
+_NO_GPUS = (
+    "Make sure that this host is meant, and no machine or container without GPUs; "
+    "lspci | grep -iE 'nvidia|3d|display'; then dmesg -T | grep -i pci"
+)
 _DRIVERS = frozenset(("nvidia", "amdgpu", "xe", "habanalabs"))
 
 
@@ -37,7 +41,7 @@ def _missing(case: Case) -> Iterator[Outcome]:
         )
     listed, on_bus, wanted = _listed(case), _on_bus(case), case.expected.gpus
     if listed is not None and wanted is not None and listed < wanted:
-        yield _fewer("the driver lists", listed, wanted, "by the hosts file")
+        yield _fewer("the driver lists", listed, wanted, f"by {case.expected.gpus_from}")
     elif listed is not None and case.read(*NVIDIA_SOURCES) and listed < on_bus:
         yield _fewer_than_on_bus("the driver lists", listed, on_bus, case)
     elif listed is None and not wanted and on_bus and _is_not_loaded(case):
@@ -91,11 +95,12 @@ def _without_driver(on_bus: int, wanted: int, case: Case) -> Iterator[Outcome]:
     """A driver may be there without its tools: the bus and the kernel's modules tell then."""
     kinds = [device.kind for device in case.facts.pci_devices]
     seen = max(on_bus, kinds.count(PciKind.GPU))
-    modules = case.facts.modules
+    modules, by = case.facts.modules, f"by {case.expected.gpus_from}"
     if seen < wanted:
-        yield _fewer("the PCIe bus has", seen, wanted, "by the hosts file")
+        trip = _fewer("the PCIe bus has", seen, wanted, by)
+        yield trip if seen else replace(trip, next=_NO_GPUS)
     elif modules is not None and not set(modules) & _DRIVERS:
-        yield _fewer("no driver is loaded, so there are", 0, wanted, "by the hosts file")
+        yield _fewer("no driver is loaded, so there are", 0, wanted, by)
     else:
         yield Silent("no tool is installed that counts the driver's GPUs")
 

@@ -28,6 +28,7 @@ from ncdiag.model.units import format_rate
 
 ACTIVE = "ACTIVE"
 _RDMA = re.compile(r"(?:mlx[45]_|bnxt_re|irdma|hfi1_)\d")
+_TELLS_ALL = frozenset((SourceState.READ, SourceState.ABSENT))
 _LIKE_IT = "the ports like it are up"
 # A port that is so on all hosts is unused or slower by design, or its switch is at fault: no host.
 _EVERYWHERE = "; it is so on nearly all hosts"
@@ -68,7 +69,7 @@ def _down(case: Case) -> Iterator[Outcome]:
     ports = [port for port in case.facts.ib_ports if port.state is not None]
     gone = _not_there(case)
     for name in gone:
-        text = "the hosts file names it, and there is no such adapter"
+        text = f"{case.expected.nics_from} names it, and there is no such adapter"
         yield Trip(text=text, device=quoted(name), limit=ACTIVE)
     if not ports and not gone:
         yield Silent("no RDMA port here")
@@ -92,7 +93,7 @@ def _down(case: Case) -> Iterator[Outcome]:
 def _not_there(case: Case) -> list[str]:
     """Adapters that the hosts file names by what only RDMA devices are called."""
     told = case.facts.reading(Source.INFINIBAND)
-    if told is None or told.state not in {SourceState.READ, SourceState.ABSENT}:
+    if told is None or told.state not in _TELLS_ALL:
         return []
     there = {name for port in case.facts.ib_ports for name in (port.hca, *_names(port))}
     return [name for name in case.expected.nics if _RDMA.match(name) and name not in there]
@@ -109,7 +110,7 @@ def _less_if(severity: Severity, reason: bool) -> Severity:  # noqa: FBT001
 def _expected_up(port: IbPort, case: Case, most: str | None) -> str | None:
     """Why this port should be up; ``None`` where nothing says so: many a port is unused."""
     if _names(port) & set(case.expected.nics):
-        return "the hosts file names it"
+        return f"{case.expected.nics_from} names it"
     if most == ACTIVE:
         return _LIKE_IT
     earlier = port_before(port, case)
@@ -229,11 +230,15 @@ def _interface_down(case: Case) -> Iterator[Outcome]:
         for port in case.facts.ethernet_ports
         if port.name in case.expected.nics and port.state is not None
     ]
-    if not named:
-        yield Silent("the hosts file names no network interface that is here")
+    gone = _no_interface(case)
+    if not named and not gone:
+        yield Silent("no network interface that is here was named")
+    for name in gone:
+        text = f"{case.expected.nics_from} names it, and there is no such interface"
+        yield Trip(text=text, device=quoted(name), limit="up")
     for port in named:
         if port.state in {"down", "lowerlayerdown", "notpresent"}:
-            text = f"the hosts file names it, and it is {quoted(port.state)}"
+            text = f"{case.expected.nics_from} names it, and it is {quoted(port.state)}"
             yield Trip(
                 text=text,
                 device=port.name,
@@ -241,6 +246,16 @@ def _interface_down(case: Case) -> Iterator[Outcome]:
                 measured=quoted(port.state),
                 limit="up",
             )
+
+
+def _no_interface(case: Case) -> list[str]:
+    """What is named and is neither an interface, also one of software, nor an RDMA device."""
+    facts, told = case.facts, case.facts.reading(Source.INFINIBAND)
+    if facts.interfaces is None or not told or told.state not in _TELLS_ALL:
+        return []
+    there = {name for port in facts.ib_ports for name in (port.hca, *_names(port))}
+    there.update(facts.interfaces, (port.name for port in facts.ethernet_ports))
+    return [one for one in case.expected.nics if one not in there and not _RDMA.match(one)]
 
 
 def _interface_errors(case: Case) -> Iterator[Outcome]:
@@ -261,8 +276,8 @@ CHECKS = (
         id="ib_port_down",
         title="RDMA port down",
         severity=Severity.FAULT,
-        meaning="A port that should be up is not, or not there: the hosts file names it, ports "
-        "like it are up here or on the other hosts, or it was up before. An unused port is not "
+        meaning="A port that should be up is not, or not there: the hosts file or --nic names "
+        "it, ports like it are up here or on the other hosts, or it was up before. An unused port is not "
         "accused; one that is down on nearly all hosts is a warning.",
         fix="ibstat NIC; mlxlink -d NIC -m; clean, reseat or swap the cable; another switch port",
         sources=(Source.INFINIBAND, Source.ETHERNET),
@@ -307,7 +322,8 @@ CHECKS = (
         id="ethernet_port_down",
         title="Network interface down",
         severity=Severity.FAULT,
-        meaning="An interface that the hosts file names (nic=) is down. Others are not looked at.",
+        meaning="An interface that the hosts file (nic=) or --nic names is down, or not there. Others "
+        "are not looked at.",
         fix="ip -br link; ethtool IFACE; check cable and switch port",
         sources=(Source.ETHERNET,),
         also=(Source.PROC,),

@@ -10,6 +10,7 @@ from ncdiag.model.health import EthernetPort
 
 _CLASS: Final = "/sys/class/net"
 _MOST_INTERFACES: Final = 512
+_MOST_NAMES: Final = 4096  # of more, which one is missing is not told
 # ARPHRD_ETHER of linux/if_arp.h; IPoIB is 32, and told of by its RDMA port.
 _ETHERNET: Final = {"1", None}
 _UNKNOWN_SPEED: Final = 0xFFFFFFFF  # SPEED_UNKNOWN as 32 bits, linux/ethtool.h
@@ -17,15 +18,19 @@ _UNKNOWN_SPEED: Final = 0xFFFFFFFF  # SPEED_UNKNOWN as 32 bits, linux/ethtool.h
 
 def collect(root: HostRoot) -> Found:
     """All interfaces that are more than software, in the natural order of their names."""
+    there = sorted(root.names(_CLASS), key=natural)
     names = [
         name
-        for name in sorted(root.names(_CLASS), key=natural)
+        for name in there
         if root.exists(f"{_CLASS}/{name}/device")
         and root.text(f"{_CLASS}/{name}/type") in _ETHERNET
     ]
     if not names:
         return absent("no network interface has a device")
-    return read(ethernet_ports=tuple(_port(root, name) for name in names[:_MOST_INTERFACES]))
+    return read(
+        ethernet_ports=tuple(_port(root, name) for name in names[:_MOST_INTERFACES]),
+        interfaces=tuple(there) if len(there) <= _MOST_NAMES else None,
+    )
 
 
 def _port(root: HostRoot, name: str) -> EthernetPort:
