@@ -166,8 +166,11 @@ def burn_in(
     directory = prepare_directory(output, "burn-in", force=force)
     report = run_burn_in.carry_out(plan, way, directory, messages, verbose=verbose)
     as_json = output_format is options.OutputFormat.JSON
-    code = hand_over(report, directory, console.results(no_color=no_color), as_json=as_json)
-    if record:
-        run_burn_in.record(report, directory, store, quiet=quiet)
-    told.announce(report, where=directory)
-    raise typer.Exit(code)
+
+    def tell() -> None:
+        if record:
+            run_burn_in.record(report, directory, store, quiet=quiet)
+        told.announce(report, where=directory)
+
+    results = console.results(no_color=no_color)
+    raise typer.Exit(hand_over(report, directory, results, as_json=as_json, tell=tell))

@@ -137,6 +137,24 @@ def test_an_interrupted_burn_in_leaves_its_report_and_ends_with_130(
     assert json.loads(Path("out", "report.json").read_bytes())["interrupted"] is True
 
 
+@pytest.mark.parametrize("in_the_way", ["report.json", "links.csv"])
+def test_a_report_that_cannot_be_written_is_printed_recorded_and_told_all_the_same(
+    in_the_way: str, fake: Callable[[BurnInResult], Plans], capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake(result(finding(NAMES[0])))
+    Path("out", in_the_way).mkdir(parents=True)
+    arguments = ["--nodes", HOSTS, "--output", "out", "--force", "--junit", "junit.xml"]
+    arguments += ["--record", "--store", "store.sqlite"]
+    assert main.run(["burn-in", *arguments]) == 3
+    printed = capsys.readouterr()
+    assert printed.out.startswith("SHORT: 3 of 4 good hosts")
+    assert "report.html" not in printed.out
+    assert f"out/{in_the_way}" in printed.err.splitlines()[-1]
+    assert NAMES[0] in Path("junit.xml").read_text()
+    with Ledger.open(Path("store.sqlite")) as ledger:
+        assert NAMES[0] in {one.host for one in ledger.evidence() if not one.clears}
+
+
 def test_json_is_all_that_goes_to_standard_output(
     fake: Callable[[BurnInResult], Plans], capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from burn_in_bed import NAMES, Clock, FakeBed, Silent, plan
 
+from ncdiag.diagnose.burn_in import conclude
 from ncdiag.measure.burn_in.burn_in import BurnIn, StageFunction
 from ncdiag.measure.burn_in.result import BurnInResult, StageOutcome
 from ncdiag.measure.burn_in.testbed import Deadline
 from ncdiag.measure.burn_in.worst import keep_worst
 from ncdiag.model.burn_in import Figure, Outcome, Stage, StageRun, StageState
-from ncdiag.model.errors import UsageError
+from ncdiag.model.errors import UndecidedError, UsageError
+from ncdiag.model.host import Host
 
 SIX = list(Stage)
 
@@ -104,6 +106,34 @@ def test_an_error_of_use_passes_through_and_the_fleet_is_closed() -> None:
     with pytest.raises(UsageError, match="no such launcher"):
         run(bed, {Stage.REACH: refused})
     assert bed.closed == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UndecidedError("cannot write journal.jsonl: No space left on device"),
+        UsageError("journal.jsonl is damaged"),
+        OSError(28, "No space left on device"),
+    ],
+)
+@pytest.mark.parametrize("stage_that_fails", SIX)
+def test_an_error_of_a_stage_is_its_failure_and_nothing_else_is_lost(
+    error: Exception, stage_that_fails: Stage
+) -> None:
+    def failing(bed: Any, _deadline: Deadline, pass_number: int) -> StageOutcome:
+        if pass_number == 2:
+            raise error
+        return stage()(bed, _deadline, pass_number)
+
+    found = run(FakeBed(), {stage_that_fails: failing}, budget_s=60.0, duration_s=180.0)
+    failed = [one for one in found.stages if one.state is StageState.FAILED]
+    assert {(one.stage, one.pass_number) for one in failed} == {(stage_that_fails, 2)}
+    assert all((one.hosts, one.passed) == (8, ()) for one in failed)
+    assert all(one.reason and one.reason in str(error) for one in failed)
+    assert found.passes > 2
+    hosts = [Host(name=name, address=name) for name in NAMES]
+    outcomes = {one.outcome for one in conclude(hosts, found.stages, None, need=6, spares=1).hosts}
+    assert outcomes == {Outcome.UNDECIDED}, "who could not be measured is not good"
 
 
 def test_a_host_lost_on_the_way_is_undecided_once_and_passes_nothing_more() -> None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
 import pytest
-from burn_in_bed import NAMES, FakeBed
+from burn_in_bed import NAMES, FakeBed, plan
 
 from ncdiag.measure.burn_in import loopback
 from ncdiag.measure.burn_in.loopback import LoopbackAnswer, LoopbackTask
@@ -483,6 +484,19 @@ def test_what_measures_holds_memory_and_is_no_fault_of_the_host() -> None:
     assert outcomes(before) == {"h2": Outcome.REJECTED}
     assert "of memory free" in before.findings[0].reason
     assert health(bed, bed.clock.deadline(), 1).findings == []
+
+
+@pytest.mark.parametrize("pass_number", [1, 2])
+def test_pairs_whose_journal_cannot_be_written_have_failed(
+    tmp_path: Path, pass_number: int
+) -> None:
+    (tmp_path / "file").write_text("")
+    stage, bed = pairs.Pairs(tmp_path / "file"), FakeBed(plan=plan(launcher="ssh"))
+    found = stage(bed, bed.clock.deadline(), pass_number)  # type: ignore[arg-type] - stands for one
+    assert (found.state, found.passed) == (StageState.FAILED, ())
+    assert found.reason is not None
+    assert "Not a directory" in found.reason
+    assert stage.report is not None
 
 
 def test_of_a_host_that_pairs_cannot_judge_the_next_step_is_told() -> None:

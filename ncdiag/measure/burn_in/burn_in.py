@@ -19,6 +19,8 @@ from ncdiag.measure.burn_in.testbed import Deadline, Testbed
 from ncdiag.measure.burn_in.worst import keep_worst
 from ncdiag.measure.sweep import Watcher
 from ncdiag.model.burn_in import Outcome, Stage, StageFinding, StageRun, StageState
+from ncdiag.model.errors import NcdiagError, UsageError
+from ncdiag.model.text import visible
 from ncdiag.model.units import format_duration
 
 StageFunction = Callable[[Testbed, Deadline, int], StageOutcome]
@@ -49,11 +51,14 @@ class BurnIn:
     _notes: dict[str, None] = field(default_factory=dict)
     _passes: int = 0
     _lost: set[str] = field(default_factory=set)
+    _names: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    """Lists of hosts, each once: over a day, most passes have the same ones."""
 
     def run(self) -> BurnInResult:
         """Go through all stages, and again until the duration is over; always a result.
 
-        Errors of use pass through (:class:`UsageError`); an interrupt ends in what is known so far.
+        Errors of use pass through (:class:`UsageError`) before anything is measured; later a stage
+        that ends in an error has failed. An interrupt ends in what is known so far.
         """
         began_s = self.clock()
         pairs = Pairs(self.directory)
@@ -136,7 +141,7 @@ class BurnIn:
         bed.count_ranks()
         began_s = self.clock()
         try:
-            outcome = function(bed, Deadline(began_s + budget_s, self.clock), self._passes)
+            outcome = self._try(bed, stage, function, Deadline(began_s + budget_s, self.clock))
         except KeyboardInterrupt:
             outcome = StageOutcome(hosts=0, state=StageState.CUT, reason=_INTERRUPTED)
             self._note(stage, outcome, self.clock() - began_s, budget_s)
@@ -144,6 +149,23 @@ class BurnIn:
         bed.doubtful |= outcome.doubtful
         self._take_lost(bed, stage, outcome)
         self._note(stage, outcome, self.clock() - began_s, budget_s)
+
+    def _try(
+        self, bed: Testbed, stage: Stage, function: StageFunction, deadline: Deadline
+    ) -> StageOutcome:
+        """What the stage found; where it ends in an error, nobody has a result of it."""
+        hosts = len(bed.fit)
+        try:
+            return function(bed, deadline, self._passes)
+        except (NcdiagError, OSError) as error:
+            first = stage is Stage.REACH and self._passes == 1
+            if first and isinstance(error, UsageError):
+                raise
+            return StageOutcome(
+                hosts=hosts or len(bed.plan.hosts),
+                state=StageState.FAILED,
+                reason=visible(str(error)),
+            )
 
     def _cut(self, stage: Stage, left_s: float) -> StageRun:
         needed_s = SHARES[self.plan.level][stage].least_s
@@ -183,7 +205,7 @@ class BurnIn:
                 findings=tuple(outcome.findings),
                 figures=tuple(outcome.figures),
                 pass_number=self._passes,
-                passed=outcome.passed,
+                passed=self._names.setdefault(outcome.passed, outcome.passed),
             )
         )
 

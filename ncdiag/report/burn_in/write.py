@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ncdiag.model.burn_in import BurnInReport, Outcome
+from ncdiag.model.errors import UndecidedError
+from ncdiag.model.text import visible
 from ncdiag.model.verdict import SweepReport
 from ncdiag.report.burn_in import describe
 from ncdiag.report.burn_in.presentable import presentable
@@ -24,7 +26,16 @@ def write_all(report: BurnInReport, directory: Path) -> None:
         if report.sweep is not None:
             write_file(directory / name, of_sweep(report.sweep))
         else:
-            (directory / name).unlink(missing_ok=True)
+            _remove(directory / name)
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise UndecidedError(
+            f"cannot remove {visible(str(path))}: {error.strerror or error}"
+        ) from error
 
 
 def _renderers() -> Mapping[str, Callable[[BurnInReport], str | bytes]]:

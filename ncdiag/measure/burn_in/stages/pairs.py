@@ -17,8 +17,10 @@ from ncdiag.measure.record import SweepRecord
 from ncdiag.measure.schedule import full_round_count
 from ncdiag.measure.sweep import ROUND_OVERHEAD_S, Sweep
 from ncdiag.model.burn_in import Figure, Outcome, Stage, StageFinding, StageState
+from ncdiag.model.errors import NcdiagError
 from ncdiag.model.host import HostFacts
 from ncdiag.model.measurement import Measurement
+from ncdiag.model.text import visible
 from ncdiag.model.verdict import (
     Culprit,
     CulpritKind,
@@ -54,12 +56,17 @@ class Pairs:
         plan = _plan(bed, hosts, deadline, pass_number)
         record = SweepRecord.of([plan])
         facts = {name: bed.facts[name] for name in hosts}
-        cut = False
+        cut, failed = False, None
         try:
             cut = self._sweep(bed, record, facts, deadline, pass_number)
+        except (NcdiagError, OSError) as error:  # such as a full disk
+            failed = visible(str(error))
         finally:
             self.report = record.report()
-        return _outcome(bed, self.report, cut=cut, pass_number=pass_number)
+        outcome = _outcome(bed, self.report, cut=cut, pass_number=pass_number)
+        if failed is not None:
+            outcome.state, outcome.reason = StageState.FAILED, failed
+        return outcome
 
     def _sweep(
         self,
