@@ -7,6 +7,7 @@ import subprocess
 
 from ncdiag.cluster.die_with_parent import die_with_parent
 from ncdiag.cluster.launch import Launch
+from ncdiag.model.secrets import without_secrets
 
 
 def start(launch: Launch) -> "subprocess.Popen[bytes]":
@@ -19,7 +20,7 @@ def start(launch: Launch) -> "subprocess.Popen[bytes]":
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, **launch.environment},
+        env={**without_secrets(os.environ), **launch.environment},
         start_new_session=True,  # a Ctrl-C on the terminal is for us alone
         bufsize=0,
     )
@@ -38,3 +39,11 @@ def kill_group(process: "subprocess.Popen[bytes]") -> None:
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+def name_of_signal(number: int) -> str:
+    """What a signal is called; real-time signals have numbers alone."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -15,6 +15,7 @@ from typing import BinaryIO, Final
 from ncdiag.model.cables import Cable, cables
 from ncdiag.model.errors import NcdiagError, UndecidedError, UsageError
 from ncdiag.model.host import Host
+from ncdiag.model.secrets import without_secrets
 from ncdiag.model.text import visible
 from ncdiag.model.topology import (
     IbFabric,
@@ -245,7 +246,12 @@ def _run(
     """The exit code; ``None`` where the time ran out."""
     try:
         process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=said, stderr=complained, start_new_session=True
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=complained,
+            env=without_secrets(os.environ),
+            start_new_session=True,
         )
     except OSError as error:
         raise UndecidedError(f"{argv[0]} cannot be started: {error.strerror}") from None

@@ -42,6 +42,7 @@ from ncdiag.model.health import (
     SourceState,
 )
 from ncdiag.model.json_text import encode
+from ncdiag.model.secrets import without_secrets
 from ncdiag.model.text import visible
 
 DEFAULT_LIMIT_S: Final = 6.0
@@ -130,6 +131,7 @@ def _run(task: CollectorTask, until_s: float) -> tuple[list[SourceLine], str]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            env=without_secrets(os.environ),
             start_new_session=True,
         )
     except OSError as error:

@@ -1,3 +1,4 @@
+import asyncio
 import os
 import signal
 import subprocess
@@ -9,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from ncdiag.cluster import processes
-from ncdiag.cluster.children import start
+from ncdiag.cluster.children import name_of_signal, start
 from ncdiag.cluster.die_with_parent import die_with_parent
+from ncdiag.cluster.fleet.running import Running
 from ncdiag.cluster.launchers import Launch
 from ncdiag.cluster.processes import Ended, Pool, ask, run
+from ncdiag.health.topology import programs
+from ncdiag.model.secrets import TOKEN_VARIABLE, WEBHOOK_VARIABLE
 
 PATIENCE_S = 60.0
 FOREVER = "import time; time.sleep(3600)"
@@ -266,3 +270,42 @@ def test_an_answer_is_kept_up_to_what_was_asked_for() -> None:
     done = ask(argv, timeout_s=PATIENCE_S, most_bytes=100_000)
     assert done.code == 0
     assert 100_000 <= len(done.stdout) < 200_000
+
+
+TELL_OURS = "import os, sys; sys.stderr.write(repr([n for n in os.environ if 'NCDIAG' in n]))"
+
+
+def tell_a_fleet(launch: Launch) -> list[str]:
+    said: list[str] = []
+
+    async def hear() -> None:
+        running = await Running.start(
+            launch, lambda _: None, lambda _: None, lambda _, line: said.append(line)
+        )
+        await running.exited
+
+    asyncio.run(hear())
+    return said
+
+
+def test_secrets_that_are_for_us_alone_reach_no_program_that_we_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(WEBHOOK_VARIABLE, "https://chat/secret")
+    monkeypatch.setenv(TOKEN_VARIABLE, "0123456789abcdef")
+    monkeypatch.setenv("NCDIAG_OTHER", "1")
+    launch = python(TELL_OURS)
+    assert ended(launch).said == ("['NCDIAG_OTHER']",)
+    assert tell_a_fleet(launch) == ["['NCDIAG_OTHER']"]
+    answer = programs.ask((sys.executable, "-c", TELL_OURS + "; sys.exit(1)"), timeout_s=60)
+    assert answer.reason is not None
+    assert answer.reason.endswith(": ['NCDIAG_OTHER']")
+
+
+def test_a_signal_without_a_name_is_told_by_its_number() -> None:
+    number = signal.SIGRTMIN + 5
+    code = f"import os; os.kill(os.getpid(), {number})"
+    answer = programs.ask((sys.executable, "-I", "-S", "-c", code), timeout_s=60)
+    assert answer.reason is not None
+    assert f"failed (signal {number})" in answer.reason
+    assert name_of_signal(signal.SIGTERM) == "SIGTERM"

@@ -24,8 +24,9 @@ from ncdiag.cli.serving.request import (
     segments,
 )
 from ncdiag.cli.serving.site import Answer, Site, close
-from ncdiag.cli.serving.start import VARIABLE, token_of
+from ncdiag.cli.serving.start import token_of
 from ncdiag.model.errors import UsageError
+from ncdiag.model.secrets import TOKEN_VARIABLE
 from ncdiag.model.verdict import SweepReport
 from ncdiag.report import json_report, prometheus
 from ncdiag.report.bench import json_report as bench_json
@@ -381,8 +382,8 @@ def token_file(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_token_comes_from_a_file_or_the_environment(token_file: Path) -> None:
-    assert token_of(token_file, {VARIABLE: "another-token-of-16"}) == TOKEN
-    assert token_of(None, {VARIABLE: TOKEN.decode()}) == TOKEN
+    assert token_of(token_file, {TOKEN_VARIABLE: "another-token-of-16"}) == TOKEN
+    assert token_of(None, {TOKEN_VARIABLE: TOKEN.decode()}) == TOKEN
     assert token_of(None, {}) is None
 
 
@@ -398,7 +399,7 @@ def test_a_token_that_others_can_read_is_refused(mode: int, token_file: Path) ->
 )
 def test_what_is_no_token_is_refused_and_never_shown(token: str, token_file: Path) -> None:
     token_file.write_text(token)
-    for file, environment in ((token_file, {}), (None, {VARIABLE: token})):
+    for file, environment in ((token_file, {}), (None, {TOKEN_VARIABLE: token})):
         with pytest.raises(UsageError, match="holds no token") as refused:
             token_of(file, environment)
         assert not token or token not in str(refused.value)
@@ -433,7 +434,7 @@ def test_what_cannot_be_served_is_refused_in_a_line(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(token_file.parent)
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     assert main.run(["serve", "--reports", ".", *options]) == 2
     out, err = capfd.readouterr()
     assert (out, err.count("\n")) == ("", 1)

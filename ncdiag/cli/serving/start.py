@@ -15,11 +15,11 @@ from ncdiag.cli.serving.server import Limits, Server, listen
 from ncdiag.cli.serving.site import Site
 from ncdiag.cli.serving.textfiles import check_textfiles
 from ncdiag.model.errors import UsageError
+from ncdiag.model.secrets import TOKEN_VARIABLE
 from ncdiag.model.text import visible
 from ncdiag.store.ledger import Ledger
 from ncdiag.store.location import default_store
 
-VARIABLE: Final = "NCDIAG_SERVE_TOKEN"
 _LEAST_TOKEN: Final = 16
 _MOST_TOKEN: Final = 4096
 
@@ -41,7 +41,7 @@ def serve_until_stopped(
     if token is None and not ipaddress.ip_address(address).is_loopback:
         raise UsageError(
             f"--bind {visible(bind)} is reached from other hosts: give a token with --token-file, "
-            f"or the variable {VARIABLE}"
+            f"or the variable {TOKEN_VARIABLE}"
         )
     check_textfiles(metrics)
     site = Site(ReportFolder.of(reports), token=token, textfiles=metrics, store=_store_of(store))
@@ -66,8 +66,8 @@ def token_of(file: Path | None, environment: Mapping[str, str] = os.environ) -> 
     Raises :class:`UsageError`, which never tells a token.
     """
     if file is None:
-        given = environment.get(VARIABLE)
-        return None if given is None else _checked(given.encode("utf-8", "replace"), VARIABLE)
+        given = environment.get(TOKEN_VARIABLE)
+        return None if given is None else _checked(given.encode("utf-8", "replace"), TOKEN_VARIABLE)
     shown = f"--token-file {visible(str(file))}"
     try:
         number = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import IO, cast
 
+from ncdiag.cluster.children import name_of_signal
 from ncdiag.cluster.die_with_parent import die_with_parent
 from ncdiag.model.text import visible
 
@@ -168,6 +169,6 @@ class Child:
         if code == -signal.SIGKILL:
             # What it said before has nothing to do with it.
             return ChildError("was killed")
-        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+        how = f"by {name_of_signal(-code)}" if code < 0 else f"with exit code {code}"
         last = self._said[-1].decode(errors="replace").strip()[:_MAX_REASON] if self._said else ""
         return ChildError(f"ended {how}" + (f": {visible(last)}" if last else ""))

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from ncdiag.cluster.fleet.child import Child, ChildError, OutOfTimeError
+from ncdiag.model.secrets import without_secrets
 
 # A start that takes longer is taken for hung and begun again. Importing torch takes about 4 s on
 # busy cores and far longer from a cold network file system.
@@ -131,7 +132,7 @@ class Companions:
     def _start(self, spec: CompanionSpec) -> "Future[Child]":
         if self._closed:
             raise CompanionFailed(f"{spec.name}: the worker is closing")
-        env = {**os.environ, **spec.env}
+        env = {**without_secrets(os.environ), **spec.env}
         return self._nursery.submit(Child, spec.name, spec.argv, env)
 
     def _use(

@@ -11,6 +11,7 @@ from typing import Self, cast
 from ncdiag.cluster.fleet.protocol import BEAT, Hello, decode_hello
 from ncdiag.cluster.launchers import Launch
 from ncdiag.cluster.launchers.attribution import attribute, lines_about
+from ncdiag.model.secrets import without_secrets
 
 _KEPT_LINES = 40
 _MOST_KEPT_LINES = 40_000  # of a command for a thousand hosts
@@ -48,7 +49,7 @@ class Running:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, **launch.environment},
+            env={**without_secrets(os.environ), **launch.environment},
             start_new_session=True,
         )
         running = cls(launch, process)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import IO, Final, cast
 
+from ncdiag.cluster.children import name_of_signal
+from ncdiag.model.secrets import without_secrets
 from ncdiag.model.text import visible
 
 # No tool here prints a megabyte; lstopo of the largest hosts comes nearest.
@@ -80,7 +82,7 @@ def ask(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            env=None if environment is None else dict(environment),
+            env=without_secrets(os.environ if environment is None else environment),
         )
     except OSError as error:
         is_denied = isinstance(error, PermissionError)
@@ -126,7 +128,7 @@ def _listen(
     except subprocess.TimeoutExpired:
         return _failed(f"{name} did not end within {timeout_s:g} s", timed_out=True)
     if code:
-        how = f"exit code {code}" if code > 0 else signal.Signals(-code).name
+        how = f"exit code {code}" if code > 0 else name_of_signal(-code)
         failed = _failed(f"{name} failed ({how}){_last_line(complaint or output)}")
         return replace(failed, output=bytes(output))
     return Answer(outcome=Outcome.CAPTURED, output=bytes(output))
