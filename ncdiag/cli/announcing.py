@@ -6,6 +6,7 @@ None of them changes an exit code: what cannot be written or sent is a line on s
 import fcntl
 import os
 import socket
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ncdiag.cli import console
 from ncdiag.model.errors import NcdiagError, UndecidedError, UsageError
+from ncdiag.model.secrets import WEBHOOK_VARIABLE
 from ncdiag.model.text import visible
 from ncdiag.report.announce.announcement import Announcement, Status, together
 
@@ -28,7 +30,8 @@ if TYPE_CHECKING:  # of which one brings numpy
 
     Report = SweepReport | BenchReport | BurnInReport | HealthReport | Postmortem | StragglerReport
 
-VARIABLE: Final = "NCDIAG_WEBHOOK"
+_LOCK_S: Final = 5.0
+_LOCK_AGAIN_S: Final = 0.05
 # By the kind of report: what makes its announcement, which loads no other kind.
 _MAKERS: Final = {
     "SweepReport": "of_sweep",
@@ -80,7 +83,7 @@ def outlets(asked: Mapping[str, Any], environment: Mapping[str, str] = os.enviro
     found = Outlets(
         junit=asked["junit"],
         events=asked["events"],
-        webhook=asked["webhook"] or environment.get(VARIABLE) or None,
+        webhook=asked["webhook"] or environment.get(WEBHOOK_VARIABLE) or None,
         always=asked["webhook_always"],
     )
     made = asked.get("output")  # the report's folder, which is made before these are written
@@ -95,9 +98,9 @@ def outlets(asked: Mapping[str, Any], environment: Mapping[str, str] = os.enviro
     if found.webhook is not None:
         from ncdiag.cli.posting import check_url  # with TLS
 
-        check_url(found.webhook, "--webhook" if asked["webhook"] else VARIABLE)
+        check_url(found.webhook, "--webhook" if asked["webhook"] else WEBHOOK_VARIABLE)
     elif found.always:
-        raise UsageError(f"--webhook-always needs --webhook, or the variable {VARIABLE}")
+        raise UsageError(f"--webhook-always needs --webhook, or the variable {WEBHOOK_VARIABLE}")
     return found
 
 
@@ -143,7 +146,7 @@ def _append_events(path: Path | None, announcement: Announcement) -> None:
         # Of a pipe that nobody reads, not blocking is an error at once.
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC
         with os.fdopen(os.open(path, flags, 0o644), "ab", buffering=0) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            _lock(file.fileno(), path)
             left = memoryview(data if _ends_whole(path) else b"\n" + data)
             while left:
                 left = left[os.write(file.fileno(), left) :]
@@ -151,13 +154,32 @@ def _append_events(path: Path | None, announcement: Announcement) -> None:
         raise UndecidedError(f"cannot append to {path}: {error.strerror}") from error
 
 
+def _lock(number: int, path: Path) -> None:
+    """Wait for others that append, but not for one that keeps the file to itself."""
+    until_s = time.monotonic() + _LOCK_S
+    while True:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until_s:
+                raise UndecidedError(
+                    f"cannot append to {path}: another process kept it locked for {_LOCK_S:g} s"
+                ) from None
+            time.sleep(_LOCK_AGAIN_S)
+        else:
+            return
+
+
 def _ends_whole(path: Path) -> bool:
-    """Whether nobody was killed in the middle of the last line."""
+    """Whether nobody was killed in the middle of the last line, as far as we may see."""
     if not path.is_file() or not path.stat().st_size:
         return True
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read() == b"\n"
+    try:
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read() == b"\n"
+    except PermissionError:  # what may be written but not read
+        return True
 
 
 def _post(url: str | None, announcement: Announcement) -> None:

@@ -1,3 +1,4 @@
+import fcntl
 import json
 import os
 import socket
@@ -10,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from ncdiag.cli import main, posting
-from ncdiag.cli.announcing import VARIABLE, Outlets, outlets
+from ncdiag.cli import announcing, main, posting
+from ncdiag.cli.announcing import Outlets, outlets
 from ncdiag.model.errors import UndecidedError, UsageError
+from ncdiag.model.secrets import WEBHOOK_VARIABLE
 from ncdiag.model.verdict import SweepReport
 
 MakeReport = Callable[..., SweepReport]
@@ -23,7 +25,7 @@ SECRET = "T0SECRET"  # noqa: S105 - a word to look for
 
 @pytest.fixture(autouse=True)
 def no_webhook(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(WEBHOOK_VARIABLE, raising=False)
 
 
 @contextmanager
@@ -83,7 +85,7 @@ def test_a_webhook_hears_of_bad_news_alone(make_report: MakeReport) -> None:
 
 def test_a_webhook_hears_of_good_news_where_that_is_wanted(make_report: MakeReport) -> None:
     with receiver() as (url, kept):
-        outlets(asked(webhook_always=True), {VARIABLE: url}).announce(make_report(2))
+        outlets(asked(webhook_always=True), {WEBHOOK_VARIABLE: url}).announce(make_report(2))
     assert json.loads(kept[0][2])["text"].startswith("ncdiag sweep: HEALTHY: ")
 
 
@@ -104,7 +106,7 @@ def test_nobody_listening_is_a_line_and_no_exit_code(
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/{SECRET}"
-        monkeypatch.setenv(VARIABLE, url)
+        monkeypatch.setenv(WEBHOOK_VARIABLE, url)
         assert main.run(["stragglers", TIMES]) == 1
     out, err = capfd.readouterr()
     assert err == "ncdiag: --webhook: not sent: Connection refused\n"
@@ -137,11 +139,11 @@ def test_a_server_that_says_nothing_costs_the_deadline_at_most() -> None:
     ],
 )
 def test_no_other_url_is_taken_and_none_is_repeated(url: str) -> None:
-    for given, environment in ((url, {}), (None, {VARIABLE: url})):
+    for given, environment in ((url, {}), (None, {WEBHOOK_VARIABLE: url})):
         with pytest.raises(UsageError) as refused:
             outlets(asked(webhook=given), environment)
         assert "SECRET" not in str(refused.value)
-        assert ("--webhook" if given else VARIABLE) in str(refused.value)
+        assert ("--webhook" if given else WEBHOOK_VARIABLE) in str(refused.value)
 
 
 @pytest.mark.parametrize("option", ["junit", "events"])
@@ -253,3 +255,40 @@ def test_health_tells_and_leaves_schedulers_alone(
     assert capfd.readouterr().out.startswith(
         "HEALTH UNKNOWN - --nagios and --webhook do not go together"
     )
+
+
+def test_a_file_of_events_that_somebody_keeps_locked_holds_nobody_up(
+    tmp_path: Path,
+    faulty_report: SweepReport,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(announcing, "_LOCK_S", 0.0)
+    file = tmp_path / "events"
+    with file.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        outlets(asked(events=file), {}).announce(faulty_report)
+    said = capsys.readouterr().err
+    assert said.startswith(f"ncdiag: --events: cannot append to {file}: another process kept it")
+    assert said.count("\n") == 1
+    assert file.read_bytes() == b""
+
+
+def test_events_are_appended_to_a_file_that_may_not_be_read(
+    tmp_path: Path,
+    faulty_report: SweepReport,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = tmp_path / "events"
+    file.write_text("{}\n")
+    told = outlets(asked(events=file), {})
+
+    def refuse(path: Path, _mode: str) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", refuse)
+        told.announce(faulty_report)
+    assert capsys.readouterr().err == ""
+    assert len(list(map(json.loads, file.read_text().splitlines()))) > 1
