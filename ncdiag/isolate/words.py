@@ -3,14 +3,27 @@
 from typing import Final
 
 from ncdiag.model.finding import FindingClass
-from ncdiag.model.isolation import EvidenceKind
+from ncdiag.model.isolation import (
+    BURN_IN,
+    DAMAGED_DATA,
+    OPERATOR,
+    SLOW_HOST,
+    SLOW_NIC,
+    SLOW_RANK,
+    EvidenceKind,
+)
 
-SLOW_HOST: Final = "slow_host"
-SLOW_NIC: Final = "slow_nic"
-DAMAGED_DATA: Final = "damaged_data"
-SLOW_RANK: Final = "slow_rank"
-BURN_IN: Final = "burn_in"
-OPERATOR: Final = "operator"
+__all__ = [
+    "BURN_IN",
+    "DAMAGED_DATA",
+    "KNOWN_CLASSES",
+    "OPERATOR",
+    "SLOW_HOST",
+    "SLOW_NIC",
+    "SLOW_RANK",
+    "clean",
+    "health_checks",
+]
 
 KNOWN_CLASSES: Final = (
     *(class_.value for class_ in FindingClass),

@@ -7,6 +7,14 @@ rename.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
+
+SLOW_HOST: Final = "slow_host"
+SLOW_NIC: Final = "slow_nic"
+DAMAGED_DATA: Final = "damaged_data"
+SLOW_RANK: Final = "slow_rank"
+BURN_IN: Final = "burn_in"
+OPERATOR: Final = "operator"
 
 
 class EvidenceKind(StrEnum):

@@ -1,6 +1,6 @@
 """What each stage of a burn-in says of hosts, over a fleet that exists only in numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from burn_in_bed import NAMES, FakeBed, plan
 
+from ncdiag.isolate.words import KNOWN_CLASSES, health_checks
 from ncdiag.measure.burn_in import loopback
 from ncdiag.measure.burn_in.loopback import LoopbackAnswer, LoopbackTask
 from ncdiag.measure.burn_in.messages import LocalFigure
@@ -36,7 +37,16 @@ from ncdiag.model.health import (
     SourceState,
 )
 from ncdiag.model.host import Nic, NicKind
-from ncdiag.model.verdict import Diagnosis, HostStatus, HostVerdict, Verdict
+from ncdiag.model.verdict import (
+    Culprit,
+    CulpritKind,
+    Diagnosis,
+    Direction,
+    HostStatus,
+    HostVerdict,
+    LinkStatus,
+    Verdict,
+)
 
 
 def outcomes(found: StageOutcome) -> dict[str, Outcome]:
@@ -334,7 +344,7 @@ def test_a_load_that_is_even_passes_everybody() -> None:
 def test_a_host_that_computes_slowly_under_load_and_alone_is_rejected() -> None:
     bed = FakeBed(compute_s=lambda host, _: 0.013 if host == "h7" else 0.01)
     [one] = run_load(bed).findings
-    assert (one.host, one.outcome, one.class_) == ("h7", Outcome.REJECTED, "straggler")
+    assert (one.host, one.outcome, one.class_) == ("h7", Outcome.REJECTED, "slow_rank")
     assert one.component == "gpu0"
     assert bed.rejected == {"h7"}
 
@@ -524,3 +534,67 @@ def test_every_pair_is_measured_where_time_allows(
     level: Level, hosts: int, left_s: float, mode: str
 ) -> None:
     assert choose_mode(level, hosts, 1, 1.0, left_s) == mode
+
+
+def culprit(kind: CulpritKind, name: str, *, damaged: bool = False) -> Culprit:
+    return Culprit(
+        kind=kind,
+        name=name,
+        direction=Direction.SEND,
+        status=LinkStatus.FAULTY,
+        efficiency=0.2,
+        explains=3,
+        contradicts=0,
+        confidence=0.9,
+        reason="slow",
+        next="look",
+        damaged=damaged,
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "class_"),
+    [
+        (culprit(CulpritKind.HOST, "h1"), "slow_host"),
+        (culprit(CulpritKind.NIC, "h1:eth0"), "slow_nic"),
+        (culprit(CulpritKind.HOST, "h1", damaged=True), "damaged_data"),
+        (culprit(CulpritKind.NIC, "h1:eth0", damaged=True), "damaged_data"),
+    ],
+)
+def test_what_pairs_blame_is_called_as_a_sweep_calls_it(one: Culprit, class_: str) -> None:
+    host = HostVerdict(name="h1", status=HostStatus.FAULTY, reason="slow")
+    diagnosis = Diagnosis(verdict=Verdict.FAULTY, links=(), hosts=(host,), culprits=(one,))
+    assert [found.class_ for found in pairs._findings(diagnosis, 1)] == [class_]
+
+
+SLOW = {"gemm": lambda host, _: 60.0 if host == "h3" else 100.0}
+FAILS = {"gemm": lambda host, _: "it was killed" if host == "h3" else 100.0}
+LATE = {"compute_s": lambda host, _: 0.03 if host == "h7" else 0.01}
+BAD = {"works": lambda hosts: "h4" not in hosts}
+PORTS = {
+    name: LoopbackAnswer(
+        figures=(LocalFigure("loopback_gbit_per_s", 20.0 if name == "h3" else 100.0, "mlx5_0"),)
+    )
+    for name in NAMES
+}
+
+
+@pytest.mark.parametrize(
+    ("run", "bed", "classes"),
+    [
+        (run_local, FakeBed(**SLOW), {"slow_rank"}),
+        (run_local, FakeBed(**FAILS), {"burn_in"}),
+        (run_local, FakeBed(ports=PORTS), {"slow_nic"}),
+        (run_local, FakeBed(wrong=lambda host, _: int(host == "h2")), {"damaged_data"}),
+        (run_local, FakeBed(wrong=lambda _, together: int(together > 1)), {"damaged_data"}),
+        (run_collective, FakeBed(**BAD), {"burn_in"}),
+        (run_collective, FakeBed(**BAD, damages=True), {"damaged_data"}),
+        (run_load, FakeBed(**LATE), {"slow_rank"}),
+    ],
+)
+def test_every_finding_has_a_word_that_a_policy_knows(
+    run: Callable[[FakeBed], StageOutcome], bed: FakeBed, classes: set[str]
+) -> None:
+    found = {one.class_ for one in run(bed).findings}
+    assert found == classes
+    assert found <= {*KNOWN_CLASSES, *health_checks()}

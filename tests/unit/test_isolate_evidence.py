@@ -355,6 +355,20 @@ def test_a_burn_in_accuses_only_whom_it_would_isolate_on_what_it_confirmed() -> 
     assert not against(of_burn_in(a_burn_in(sure), "r1", CHECKS))[0].conclusive
 
 
+def test_a_remark_of_a_burn_in_is_no_evidence_and_damaged_data_is_that_of_a_sweep() -> None:
+    one = StageFinding(
+        host="h1",
+        stage=Stage.LOCAL,
+        outcome=Outcome.GOOD,
+        reason="slow beside others, alone as it should be",
+        confidence=0.0,
+    )
+    assert against(of_burn_in(a_burn_in(one), "r1", CHECKS)) == []
+    wrong = replace(one, outcome=Outcome.REJECTED, class_="damaged_data")
+    (data,) = against(of_burn_in(a_burn_in(wrong), "r1", CHECKS))
+    assert (data.kind, data.class_) == (EvidenceKind.DATA, "damaged_data")
+
+
 def test_slow_ranks_accuse_the_hosts_that_are_known_less_what_chance_would_find() -> None:
     slow = SlowRank(
         rank=3, ratio=1.4, score=9.0, windows=9, windows_total=10, rules=("robust",), host="h1"

@@ -38,7 +38,11 @@ def of_burn_in(
 
     def pieces() -> Iterator[EvidencePiece]:
         for stage in report.stages:
-            yield from (_accusing(report, finding, blank) for finding in stage.findings)
+            yield from (
+                _accusing(report, finding, blank)
+                for finding in stage.findings
+                if finding.outcome is not Outcome.GOOD  # a remark
+            )
         if not report.interrupted:
             good = (host for host in report.hosts if host.outcome is Outcome.GOOD)
             yield from (_clean(host, blank) for host in good)
@@ -67,6 +71,8 @@ def _accusing(report: BurnInReport, finding: StageFinding, blank: EvidencePiece)
     return replace(
         blank,
         host=finding.host,
+        # Data that arrived wrong is not made right by a run in which it did not.
+        kind=EvidenceKind.DATA if finding.class_ == words.DAMAGED_DATA else blank.kind,
         class_=finding.class_,
         text=f"{finding.stage.value}: {finding.reason}",
         confidence=finding.confidence,

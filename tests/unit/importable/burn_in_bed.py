@@ -61,7 +61,8 @@ class _Ranks:
 class FakeBed:
     """Stands for a ``Testbed``; what hosts do is told by functions of their names.
 
-    ``gemm`` gives a figure, or the text of an error; ``works`` whether hosts reduce together;
+    ``gemm`` gives a figure, or the text of an error; ``works`` whether hosts reduce together
+    (where they do not, it breaks off, or it ``damages`` data);
     ``compute_s`` how long a step takes a host beside so many others.
     """
 
@@ -70,6 +71,7 @@ class FakeBed:
     gemm: Callable[[str, int], float | str] = lambda _host, _together: 100.0
     wrong: Callable[[str, int], int] = lambda _host, _together: 0
     works: Callable[[Sequence[str]], bool] = lambda _hosts: True
+    damages: bool = False
     compute_s: Callable[[str, int], float | str] = lambda _host, _together: 0.01
     ports: Mapping[str, LoopbackAnswer] = field(default_factory=dict)
     on_gpus: bool = True
@@ -130,7 +132,8 @@ class FakeBed:
         assert limit_s > 0
         self.trials.append(tuple(hosts))
         self.clock.now_s += self.cost_s
-        if not self.works(hosts):
+        works = self.works(hosts)
+        if not works and not self.damages:
             return BenchRun(hosts=tuple(hosts), ranks_per_host=1, error="h1: Connection reset")
         row = TableRow(
             size=4 << 20,
@@ -138,7 +141,7 @@ class FakeBed:
             redop="",
             out_of_place_busbw=1.5,
             in_place_busbw=None,
-            out_of_place_wrong=0,
+            out_of_place_wrong=0 if works else 7,
             in_place_wrong=None,
         )
         benchmark = Benchmark(place=Place("x", 0), rows=[row])

@@ -1,12 +1,14 @@
 """Collective: all hosts reduce together, data checked; who makes it fail is found by halves."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ncdiag.measure.burn_in.narrow import Narrowed, narrow
 from ncdiag.measure.burn_in.result import StageOutcome
 from ncdiag.measure.burn_in.testbed import Deadline, Testbed
 from ncdiag.model.bench import BenchRun
 from ncdiag.model.burn_in import Outcome, Stage, StageFinding, StageState
+from ncdiag.model.isolation import DAMAGED_DATA
 from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_bytes, format_count
@@ -37,16 +39,25 @@ def collective(bed: Testbed, deadline: Deadline, pass_number: int) -> StageOutco
     outcome.findings += [_finding(host, "was lost", pass_number) for host in lost]
     outcome.notes.append(f"collective: all_reduce over {format_count(len(hosts), 'host')}: {error}")
     _look_for_culprits(bed, deadline, outcome, rest, pass_number)
+    if wrong_numbers(run):
+        up = set(bed.fleet.up)
+        outcome.findings = [
+            replace(one, class_=DAMAGED_DATA) if one.host in up else one for one in outcome.findings
+        ]
     return outcome
 
 
 def failure(run: BenchRun) -> str | None:
     """Why a run did not work; damaged data is told even of a run that ended."""
-    rows = run.benchmark.rows if run.benchmark else []
-    wrong = int(sum(row.out_of_place_wrong or 0 for row in rows))
-    if wrong:
+    if wrong := wrong_numbers(run):
         return f"{format_count(wrong, 'number')} arrived wrong"
     return visible(run.error) if run.error else None
+
+
+def wrong_numbers(run: BenchRun) -> int:
+    """How many numbers arrived wrong."""
+    rows = run.benchmark.rows if run.benchmark else []
+    return int(sum(row.out_of_place_wrong or 0 for row in rows))
 
 
 def _look_for_culprits(
@@ -114,7 +125,6 @@ def _finding(
         confirmed=blamed,
         isolates=blamed,
         partners=partners,
-        class_="collective",
         next=_NEXT,
         pass_number=pass_number,
     )

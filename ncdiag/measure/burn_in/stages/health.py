@@ -137,7 +137,6 @@ def _findings(host: HostHealth, *, pass_number: int) -> list[StageFinding]:
             outcome=Outcome.UNDECIDED,
             reason=reason,
             confidence=0.0,
-            class_="health",
             next=f"run ncdiag health on {host.host}",
             pass_number=pass_number,
         )
@@ -167,7 +166,7 @@ def _finding(host: str, one: HealthFinding, pass_number: int) -> StageFinding:
         confirmed=True,
         isolates=one.severity is Severity.FATAL and not one.configuration,
         component=one.device,
-        class_=one.class_ or "health",
+        class_=one.class_ or one.check,
         next=one.next,
         pass_number=pass_number,
     )

@@ -13,6 +13,7 @@ from ncdiag.measure.burn_in.plan import LOAD_S
 from ncdiag.measure.burn_in.result import StageOutcome
 from ncdiag.measure.burn_in.testbed import Deadline, Rank, Testbed
 from ncdiag.model.burn_in import Figure, Outcome, Stage, StageFinding, StageState
+from ncdiag.model.isolation import BURN_IN, DAMAGED_DATA, SLOW_RANK
 from ncdiag.model.straggler import IterationTable, SlowRank, TimeKind
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_count, format_share
@@ -77,7 +78,7 @@ def load(bed: Testbed, deadline: Deadline, pass_number: int) -> StageOutcome:
         )
         up = set(bed.fleet.up)
         outcome.findings += [
-            _finding(host, Outcome.UNDECIDED, "was lost under load", pass_number)
+            _finding(host, Outcome.UNDECIDED, "was lost under load", pass_number, class_=BURN_IN)
             for host in hosts
             if host not in up
         ]
@@ -252,11 +253,20 @@ def _wrong(course: _Course, pass_number: int) -> list[StageFinding]:
     """What is reduced is of everybody: wrong numbers name nobody."""
     wrong = [host for (host, _), count in course.wrong.items() if count]
     reason = "numbers were wrong under load"
-    return [_finding(host, Outcome.UNDECIDED, reason, pass_number) for host in dict.fromkeys(wrong)]
+    return [
+        _finding(host, Outcome.UNDECIDED, reason, pass_number, class_=DAMAGED_DATA)
+        for host in dict.fromkeys(wrong)
+    ]
 
 
 def _finding(
-    host: str, outcome: Outcome, reason: str, pass_number: int, component: str | None = None
+    host: str,
+    outcome: Outcome,
+    reason: str,
+    pass_number: int,
+    component: str | None = None,
+    *,
+    class_: str = SLOW_RANK,
 ) -> StageFinding:
     rejected = outcome is Outcome.REJECTED
     return StageFinding(
@@ -267,7 +277,7 @@ def _finding(
         confidence=0.9 if rejected else 0.0,
         confirmed=rejected,
         component=component,
-        class_="straggler",
+        class_=class_,
         next=_NEXT,
         pass_number=pass_number,
     )

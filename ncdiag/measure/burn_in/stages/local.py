@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -20,6 +21,7 @@ from ncdiag.measure.burn_in.plan import LOCAL_S
 from ncdiag.measure.burn_in.result import StageOutcome
 from ncdiag.measure.burn_in.testbed import Deadline, Rank, Testbed
 from ncdiag.model.burn_in import Figure, Outcome, Stage, StageFinding, StageState
+from ncdiag.model.isolation import BURN_IN, DAMAGED_DATA, SLOW_NIC, SLOW_RANK
 from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_share
@@ -187,6 +189,7 @@ def _judge(
         *,
         component: str | None = own,
         isolates: bool = True,
+        class_: str = BURN_IN,
     ) -> StageFinding:
         return StageFinding(
             host=host,
@@ -197,6 +200,7 @@ def _judge(
             confirmed=outcome is Outcome.REJECTED,
             isolates=isolates and outcome is Outcome.REJECTED,
             component=component,
+            class_=class_,
             next=_NEXT,
             pass_number=pass_number,
         )
@@ -209,9 +213,18 @@ def _judge(
             return [finding(Outcome.GOOD, f"failed once, and not when repeated: {why}")]
     if (first and first.wrong) or (again and again.wrong):
         if first and again and first.wrong and again.wrong:
-            return [finding(Outcome.REJECTED, "computes wrong numbers, also when repeated", 0.99)]
-        return [finding(Outcome.UNDECIDED, "computed wrong numbers once")]
-    return [_judge_figure(rank, name, found, rule, finding) for name in odd]
+            reason = "computes wrong numbers, also when repeated"
+            return [finding(Outcome.REJECTED, reason, 0.99, class_=DAMAGED_DATA)]
+        return [finding(Outcome.UNDECIDED, "computed wrong numbers once", class_=DAMAGED_DATA)]
+    return [
+        _judge_figure(rank, name, found, rule, partial(finding, class_=_class_of(name)))
+        for name in odd
+    ]
+
+
+def _class_of(name: Name) -> str:
+    """Which word a figure is kept under: a port by itself is a NIC, all else is computing."""
+    return SLOW_NIC if name[0] == _LOOPBACK else SLOW_RANK
 
 
 def _judge_figure(

@@ -19,6 +19,7 @@ from ncdiag.measure.sweep import ROUND_OVERHEAD_S, Sweep
 from ncdiag.model.burn_in import Figure, Outcome, Stage, StageFinding, StageState
 from ncdiag.model.errors import NcdiagError
 from ncdiag.model.host import HostFacts
+from ncdiag.model.isolation import DAMAGED_DATA, SLOW_HOST, SLOW_NIC
 from ncdiag.model.measurement import Measurement
 from ncdiag.model.text import visible
 from ncdiag.model.verdict import (
@@ -194,7 +195,7 @@ def _findings(found: Diagnosis, pass_number: int) -> Iterator[StageFinding]:
             isolates=faulty and host.name in found.isolate,
             component=culprit.name if culprit and culprit.kind is CulpritKind.NIC else None,
             partners=partners.get(host.name, ()),
-            class_="bandwidth",
+            class_=_class_of(culprit),
             next=culprit.next if culprit else _NEXT.get(host.status, ""),
             pass_number=pass_number,
         )
@@ -225,10 +226,16 @@ def _unclear(name: str, reason: str, pass_number: int) -> StageFinding:
         outcome=Outcome.UNDECIDED,
         reason=reason,
         confidence=0.0,
-        class_="bandwidth",
+        class_=SLOW_HOST,
         next=_NEXT[HostStatus.INCONCLUSIVE],
         pass_number=pass_number,
     )
+
+
+def _class_of(culprit: Culprit | None) -> str:
+    if culprit is not None and culprit.damaged:
+        return DAMAGED_DATA
+    return SLOW_NIC if culprit is not None and culprit.kind is CulpritKind.NIC else SLOW_HOST
 
 
 def _host_of(culprit: Culprit) -> str | None:
