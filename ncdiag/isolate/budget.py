@@ -25,11 +25,17 @@ def most_out(budget: Budget, fleet_hosts: int) -> int:
 
 
 def over_budget(
-    out: Collection[str], budget: Budget, *, hosts: int, leaves: Mapping[str, str] | None = None
+    out: Collection[str],
+    budget: Budget,
+    *,
+    hosts: int,
+    leaves: Mapping[str, str] | None = None,
+    beside: Collection[str] = (),
 ) -> str | None:
     """Why it is too much to have the hosts ``out`` out of a fleet of ``hosts``, or ``None``.
 
-    ``leaves`` maps hosts to their leaf; hosts without one count towards none.
+    ``leaves`` maps hosts to their leaf; hosts without one count towards none. ``beside`` are out
+    as well and not of the fleet: they are no share of it.
     """
     names = frozenset(out)
     if not names:
@@ -43,8 +49,18 @@ def over_budget(
             f"(hosts = {budget.hosts}, per_cent = {budget.per_cent:g}), and "
             f"{len(names)} would be out: nothing is carried out"
         )
-    known = leaves or {}
-    by_leaf = Counter(known[name] for name in names if name in known)
+    everywhere = names.union(beside)
+    if len(everywhere) > budget.hosts:
+        return (
+            f"the safety budget is {format_count(budget.hosts, 'host')} at a time "
+            f"(hosts = {budget.hosts}), and {len(everywhere)} would be out, "
+            f"{len(everywhere) - len(names)} of them not among --nodes: nothing is carried out"
+        )
+    return _over_a_leaf(everywhere, budget, leaves or {})
+
+
+def _over_a_leaf(out: Collection[str], budget: Budget, leaves: Mapping[str, str]) -> str | None:
+    by_leaf = Counter(leaves[name] for name in out if name in leaves)
     leaf, count = min(by_leaf.items(), key=lambda pair: (-pair[1], pair[0]), default=("", 0))
     if count > budget.per_leaf:
         return (
@@ -62,19 +78,21 @@ def hold_back(
     *,
     hosts: int,
     leaves: Mapping[str, str] | None = None,
+    beside: Collection[str] = (),
 ) -> tuple[Decision, ...]:
     """``decisions``, with every ``isolate`` held back where together they are too many.
 
     ``isolated`` are the hosts that are out already, whoever took them out; those that are to be
-    released do not count. ``hosts`` is the size of the fleet. All or nothing: to isolate the first
-    few of too many would be to choose by the alphabet.
+    released do not count. ``hosts`` is the size of the fleet, ``beside`` are out and not of it. All
+    or nothing: to isolate the first few of too many would be to choose by the alphabet.
     """
     released = {one.host for one in decisions if one.action is Action.RELEASE}
     wanted = {one.host for one in decisions if _is_carried_out(one)}
     if not wanted - set(isolated):
         return tuple(decisions)
     out = (set(isolated) - released) | wanted
-    why = over_budget(out, budget, hosts=hosts, leaves=leaves)
+    others = set(beside) - released - out
+    why = over_budget(out, budget, hosts=hosts, leaves=leaves, beside=others)
     if why is None:
         return tuple(decisions)
     return tuple(replace(one, held_back=why) if _is_carried_out(one) else one for one in decisions)

@@ -15,6 +15,7 @@ from ncdiag.store.ledger_records import ActionRecord, ActionState
 from ncdiag.store.redact import redacted_text
 
 _WANTED_OUT: Final = frozenset((Action.ISOLATE, Action.KEEP))
+_OUT: Final = frozenset((PlaceState.OURS, PlaceState.THEIRS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,8 @@ def make_plan(decisions: Sequence[Decision], situation: Situation, budget: Budge
 def why_refused(changes: Sequence[Change], situation: Situation, budget: Budget) -> str | None:
     """Why the safety budget forbids these steps, whoever took out those who are out already.
 
-    Those that are left out, or failed, make no room.
+    It is a share of the fleet, and so many hosts of the whole place: who is asked about in parts
+    is not out in more. Those that are left out, or failed, make no room.
     """
     asked, fleet = situation.asked, _fleet(situation)
     steps = [
@@ -74,9 +76,11 @@ def why_refused(changes: Sequence[Change], situation: Situation, budget: Budget)
         for change in changes
         if change.skipped is None and change.error is None
     ]
-    out = [name for name in fleet if asked.of(name).state in (PlaceState.OURS, PlaceState.THEIRS)]
+    out = {name for name, one in asked.standings.items() if one.state in _OUT}
     leaves = {asked.own_name(host): leaf for host, leaf in situation.leaves.items()}
-    held = hold_back(steps, budget, out, hosts=len(fleet), leaves=leaves)
+    held = hold_back(
+        steps, budget, out & fleet, hosts=len(fleet), leaves=leaves, beside=out - fleet
+    )
     return next((step.held_back for step in held if step.held_back), None)
 
 

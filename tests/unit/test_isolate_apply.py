@@ -221,6 +221,26 @@ class TestBudget:
         assert apply(ledger, place, alone, who("p11")).refused
         assert place.changed == ["n01", "n02", "n03"]
 
+    def test_ten_runs_over_ten_parts_of_a_fleet_do_not_get_further(self, ledger: Ledger) -> None:
+        place = cluster(60)
+        few = Budget(hosts=4, per_cent=33.0, per_leaf=10)
+        refused = []
+        for part in range(10):
+            names = [f"n{part * 6 + number:02}" for number in range(1, 7)]
+            wanted = rules(decision(names[0]), budget=few, fleet=names)
+            refused.append(apply(ledger, place, wanted, who(f"p{part}")).refused)
+        assert place.changed == ["n01", "n07", "n13", "n19"]
+        assert refused[:4] == [None] * 4
+        assert all(
+            "5 would be out, 4 of them not among --nodes" in (why or "") for why in refused[4:]
+        )
+
+    def test_hosts_beside_the_fleet_are_no_share_of_it(self, ledger: Ledger) -> None:
+        others = {name: standing(name, PlaceState.THEIRS, "down") for name in ("n57", "n58", "n59")}
+        place = cluster(60, **others)
+        wanted = rules(decision("n01"), fleet=[f"n{number:02}" for number in range(1, 4)])
+        assert done(apply(ledger, place, wanted, who())) == ["n01"]
+
     def test_a_host_that_is_released_makes_room(self, ledger: Ledger) -> None:
         place = cluster(30)
         one = Budget(hosts=1, per_cent=33.0, per_leaf=10)
