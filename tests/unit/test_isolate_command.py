@@ -269,6 +269,7 @@ def test_kubernetes_from_the_word_to_the_undo(run: Run, monkeypatch: pytest.Monk
     file.write_text(json.dumps({"items": items}))
     monkeypatch.setenv("KUBECTL_NODES", str(file))
     monkeypatch.setenv("PATH", f"{KUBECTL}:{os.environ['PATH']}")
+    monkeypatch.setenv("KUBECTL_CONTEXT", "blue")
     Path("wide.toml").write_text("[budget]\nper_cent = 20\n")
     run("add", "n1,n30", "--reason", "fan")
     code, out, _ = run("apply", "--to", "kubernetes", "--yes", "--policy", "wide.toml")
@@ -277,8 +278,9 @@ def test_kubernetes_from_the_word_to_the_undo(run: Run, monkeypatch: pytest.Monk
     nodes = {one["metadata"]["name"]: one for one in json.loads(file.read_text())["items"]}
     assert nodes["n1"]["spec"]["unschedulable"] is True
     assert nodes["n1"]["metadata"]["annotations"]["ncdiag.io/reason"].startswith("ncdiag: ")
+    monkeypatch.setenv("KUBECTL_CONTEXT", "green")
     code, out, _ = run("undo", "--yes")
-    assert (code, "kubernetes: released: n1" in out) == (0, True)
+    assert (code, "kubernetes:blue: released: n1" in out) == (0, True)
     nodes = {one["metadata"]["name"]: one["spec"] for one in json.loads(file.read_text())["items"]}
     assert nodes == {one["metadata"]["name"]: one["spec"] for one in items}
 

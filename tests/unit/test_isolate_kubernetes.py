@@ -39,11 +39,14 @@ def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[
     monkeypatch.setenv("KUBECTL_NODES", str(file))
     monkeypatch.setenv("PATH", f"{KUBECTL}:{os.environ['PATH']}")
     monkeypatch.delenv("KUBECTL_SAYS", raising=False)
+    monkeypatch.delenv("KUBECTL_CONTEXT", raising=False)
     items = [node("n1", taints=[OTHERS]), node("n2"), node("n3", unschedulable=True)]
     file.write_text(json.dumps({"kind": "List", "items": items}))
-    return lambda: {
-        item["metadata"]["name"]: item for item in json.loads(file.read_text())["items"]
-    }
+    return lambda: nodes_of(file)
+
+
+def nodes_of(file: Path) -> dict[str, Any]:
+    return {item["metadata"]["name"]: item for item in json.loads(file.read_text())["items"]}
 
 
 Nodes = Callable[[], dict[str, Any]]
@@ -154,7 +157,36 @@ def test_the_context_is_passed_on_and_part_of_the_key(
     place.ask()
     asked_for = (tmp_path / "asked").read_text().split()
     assert asked_for == ["get", "--context=blue", "--request-timeout=60s", "nodes", "--output=json"]
-    assert (place.key, KubernetesPlace().key) == ("kubernetes:blue", "kubernetes")
+    assert place.key == "kubernetes:blue"
+
+
+def test_the_current_context_is_asked_for_once_and_stays(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node of the same name in the cluster that becomes current meanwhile is another one."""
+    assert KubernetesPlace().key == "kubernetes"
+    (tmp_path / "blue.json").write_bytes((tmp_path / "nodes.json").read_bytes())
+    monkeypatch.setenv("KUBECTL_NODES", str(tmp_path / "{context}.json"))
+    monkeypatch.setenv("KUBECTL_CONTEXT", "blue")
+    place = KubernetesPlace()
+    assert place.key == "kubernetes:blue"
+    monkeypatch.setenv("KUBECTL_CONTEXT", "nodes")
+    before = nodes()
+    place.isolate("n1", REASON, "p1")
+    assert (place.key, KubernetesPlace().key) == ("kubernetes:blue", "kubernetes:nodes")
+    assert nodes_of(tmp_path / "blue.json")["n1"]["spec"]["unschedulable"] is True
+    assert nodes() == before
+
+
+def test_a_configuration_that_tells_no_context_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "kubectl"
+    program.write_text("#!/bin/sh\necho 'error: error loading config file \"x\"' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(UndecidedError, match="kubectl config: error: error loading config file"):
+        _ = KubernetesPlace().key
 
 
 @pytest.mark.parametrize(

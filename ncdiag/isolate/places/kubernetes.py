@@ -6,6 +6,7 @@ that was cordoned by somebody else is left alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -37,6 +38,8 @@ _NOT_INSTALLED: Final = (
     "kubectl is not installed here (https://kubernetes.io/docs/tasks/tools has it for every system)"
 )
 _OPTION: Final = "--context"
+# Without contexts, as in a pod, kubectl asks the one cluster that it runs in.
+_NO_CONTEXT: Final = "current-context is not set"
 _UNKNOWN: Final = ("context was not found", "does not exist")
 # What kubectl says, and the cure; of the silent ones nobody knows whether anything was done.
 _REFUSALS: Final = (
@@ -60,22 +63,35 @@ _Decoded = TypeVar("_Decoded")
 
 
 class KubernetesPlace:
-    """The cluster of a context of kubectl's, by default the current one."""
+    """The cluster of a context of kubectl's, by default of the one that is current at first."""
 
     def __init__(self, context: str | None = None) -> None:
-        self._context = context
+        self._named = context
 
     @property
     def key(self) -> str:
-        """The place, with the context where one was named."""
+        """The place, with the context; raises :class:`UndecidedError` where kubectl tells none."""
         return f"kubernetes:{self._context}" if self._context else "kubernetes"
+
+    @cached_property
+    def _context(self) -> str | None:
+        """The context, which stays the same whatever becomes current meanwhile."""
+        if self._named is not None:
+            return self._named
+        try:
+            answer = told(("kubectl", "config", "current-context"), _ANSWER_S, _NOT_INSTALLED)
+        except UsageError as error:
+            if _NO_CONTEXT in f"{error}":
+                return None
+            raise UndecidedError(f"{error}") from None
+        return answer.decode(errors="replace").strip() or None
 
     def ask(self) -> Asked:
         """How all nodes stand."""
         try:
             return asked(self._kubectl("get", "nodes", "--output=json"))
         except UsageError as error:
-            if self._context and _OPTION in f"{error}":
+            if self._named and _OPTION in f"{error}":
                 raise
             raise UndecidedError(f"{error}") from None
 
