@@ -205,8 +205,10 @@ def _in_plain_words(message: str) -> str:
         message = pattern.sub(words, message)
     if choice := _NO_CHOICE.search(message):
         given, choices = choice["given"].lower(), re.findall(r"'([^']*)'", choice["choices"])
-        if near := get_close_matches(given, choices, n=1):
-            message += f". Did you mean '{near[0]}'?"
+        # What is near to its first word may mean srun-exclude, too.
+        by_word = {one.partition("-")[0]: one for one in choices} | {one: one for one in choices}
+        if near := get_close_matches(given, by_word, n=1):
+            message += f". Did you mean '{by_word[near[0]]}'?"
     return message
 
 
