@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from ncdiag.isolate.places.base import Asked, LeftAloneError, Place, given_reason
 from ncdiag.isolate.planning import Situation, is_as_left, make_plan, why_left_alone, why_refused
 from ncdiag.isolate.policy import Budget
+from ncdiag.isolate.taken_back import SOMEBODY
 from ncdiag.model.errors import NcdiagError, UndecidedError, UsageError
 from ncdiag.model.isolation import Change, Decision, IsolationPlan, PlaceState
 from ncdiag.model.nodes import fold
@@ -24,7 +25,6 @@ from ncdiag.store.ledger_records import ActionRecord, ActionState, AuditEntry
 WAIT_S: Final = 60.0
 _NOT_TRIED: Final = "not tried, since the place no longer answers"
 _NO_ROOM: Final = "not tried, since a host that was to make room for it is still out"
-_SOMEBODY: Final = "somebody else"
 _INTERRUPTED: Final = "interrupted before it was carried out"
 
 
@@ -179,7 +179,7 @@ def _lost(done: Sequence[ActionRecord], asked: Asked) -> list[ActionRecord]:
         replace(
             action,
             isolate=False,
-            by=_SOMEBODY,
+            by=SOMEBODY,
             state=ActionState.DONE,
             error=why_left_alone(asked.of(host), given_reason(action.reason)),
             number=0,

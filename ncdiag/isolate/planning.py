@@ -10,6 +10,7 @@ from typing import Final
 from ncdiag.isolate.budget import hold_back
 from ncdiag.isolate.places.base import Asked, Standing, given_reason
 from ncdiag.isolate.policy import Budget
+from ncdiag.isolate.taken_back import why_not_again
 from ncdiag.model.isolation import Action, Change, Decision, IsolationPlan, PlaceState
 from ncdiag.store.ledger_records import ActionRecord, ActionState
 from ncdiag.store.redact import redacted_text
@@ -139,13 +140,7 @@ def _why_not_isolated(
         return standing.why or standing.state.value
     if standing.name not in fleet:
         return "it is not among --nodes"
-    if last is None:
-        return None
-    against = (one.seen_s for one in decision.evidence if one.conclusive and not one.clears)
-    newest_s = max(against, default=0.0)
-    if newest_s > (last.changed_s or last.intended_s):
-        return None
-    return f"{last.by} took it back in, and nothing new speaks against it"
+    return None if last is None else why_not_again(decision, last)
 
 
 def why_left_alone(standing: Standing, reason: str) -> str | None:

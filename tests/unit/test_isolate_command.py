@@ -48,7 +48,7 @@ def test_an_operators_word_becomes_a_plan_and_the_plan_a_changed_file(run: Run) 
     code, out, err = run("apply", *TO_FILE)
     assert code == 1
     assert Path("hosts.txt").read_text() == HOSTS
-    assert "nothing was changed; ncdiag isolate apply --yes carries it out" in err
+    assert err == "nothing was changed; --yes carries it out\n"
     assert run("apply", *TO_FILE, "--yes")[0] == 0
     assert "| gpu003 slots=8\n" in Path("hosts.txt").read_text()
     assert run("apply", *TO_FILE, "--yes")[0] == run("plan", *TO_FILE)[0] == 0
@@ -72,7 +72,7 @@ def test_beyond_the_budget_nothing_is_changed_and_the_code_is_1(run: Run) -> Non
     run("add", "gpu[001-020]", "--reason", "half the fleet")
     code, out, _ = run("apply", *TO_FILE, "--yes")
     assert code == 1
-    assert "REFUSED: the safety budget is 2 hosts of 40 at a time" in out
+    assert "REFUSED     the safety budget is 2 hosts of 40 at a time" in out
     assert "not isolated: gpu[001-020] (of 40 hosts)" in out
     assert Path("hosts.txt").read_text() == HOSTS
     code, out, err = run("export", "--as", "srun-exclude", "--nodes", "hosts.txt")
@@ -120,12 +120,13 @@ def test_one_host_is_shown_with_all_evidence_where_it_is_from_and_what_was_done(
     assert code == 0
     lines = out.splitlines()
     assert lines[0].startswith("gpu001: isolated, gpu_fell_off_bus: Xid 79 \\x1b[2J")
-    assert "  until: repaired" in lines
+    assert "  until repaired" in lines
     since = f"  isolated at hostfile:{Path('hosts.txt').absolute()} since 20"
     assert any(line.startswith(since) for line in lines)
-    assert (
-        "  next: once repaired, ncdiag isolate remove gpu001, and the next apply takes it back in"
-    ) in lines
+    next_step = lines.index(
+        "  next: once repaired, ncdiag isolate remove gpu001, and the next apply takes it"
+    )
+    assert lines[next_step + 1] == "  back in"
     assert "  2026-09-21 14:13  parse-log: gpu_fell_off_bus (GPU 3), sure 100 %" in lines
     assert "    see reports/job7.html" in lines
     assert "isolated at hostfile:" in lines[-1]
@@ -194,7 +195,8 @@ def test_slurm_is_given_no_name_with_two_ranges() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("show",), 2, "there is no store list.sqlite"),
+        (("show",), 2, "there is no store list.sqlite; 'ncdiag isolate add' makes one"),
+        (("remove", "gpu1"), 2, "there is no store list.sqlite"),
         (("plan", *TO_FILE), 2, "there is no store list.sqlite"),
         (("apply", *TO_FILE, "--yes"), 2, "there is no store list.sqlite"),
         (("add", "-x", "--reason", "y"), 2, "no such option"),
@@ -209,6 +211,7 @@ def test_slurm_is_given_no_name_with_two_ranges() -> None:
         (("plan", "--to", "slurm", "--context", "x"), 2, "--context is for --to kubernetes"),
         (("plan", "--to", "kubernetes", "--context", "-x"), 2, "this is no context"),
         (("plan", "--to", "slrum"), 2, "Did you mean 'slurm'?"),
+        (("export", "--as", "sarun"), 2, "Did you mean 'srun-exclude'?"),
         (("undo", "--file", "x"), 2, "there is no store list.sqlite"),
     ],
 )
@@ -259,6 +262,92 @@ def test_another_ncdiag_that_holds_the_list_is_named(
     assert Path("hosts.txt").read_text() == HOSTS
 
 
+def test_whom_undo_took_back_in_is_held_back_in_show_in_plans_and_in_exports(run: Run) -> None:
+    run("add", "gpu003", "--reason", "fan")
+    run("apply", *TO_FILE, "--yes")
+    assert run("export")[1] == "gpu003\n"
+    code, out, err = run("undo")
+    assert (code, out.split()[:2]) == (1, ["release", "gpu003:"])
+    assert err == "nothing was changed; --yes carries it out\n"
+    assert run("undo", "--yes")[0] == 0
+    table = run("show")[1]
+    assert table.splitlines()[1].split()[:3] == ["gpu003", "held", "back"]
+    assert "held back: gpu003" in table
+    shown = " ".join(run("show", "gpu003")[1].split())
+    assert "gpu003: held back, operator" in shown
+    assert "took it back in on 20" in shown
+    assert "next: it stays in meanwhile; ncdiag isolate add gpu003 puts it on the list" in shown
+    assert run("export")[:2] == (0, "")
+    code, out, _ = run("plan", *TO_FILE)
+    assert (code, "held back   gpu003: " in out) == (0, True)
+    run("add", "gpu003", "--reason", "fan again")
+    assert run("export")[1] == "gpu003\n"
+    assert run("plan", *TO_FILE)[0] == 1
+
+
+def test_a_host_that_nothing_is_known_of_is_told_with_the_one_that_may_be_meant(run: Run) -> None:
+    run("add", "gpu007,GPU009.example.org", "--reason", "fan")
+    code, out, err = run("remove", "gpu007,gpu077")
+    assert (code, out) == (2, "")
+    assert err == "ncdiag: gpu077 is not on the list; did you mean gpu007?\n"
+    assert "gpu007" in run("export")[1]
+    assert "did you mean GPU009.example.org?" in run("remove", "gpu009")[2]
+    assert "; ncdiag isolate show lists who is" in run("remove", "x1")[2]
+    assert run("show", "gpu077")[:2] == (
+        0,
+        "gpu077: nothing is known of it; did you mean gpu007?\n",
+    )
+    assert run("show", "x1")[1] == "x1: nothing is known of it\n"
+    assert run("remove", "gpu007")[0] == run("remove", "gpu007")[0] == 0
+
+
+def test_lines_for_people_fit_80_columns_and_a_plan_names_the_next_command(run: Run) -> None:
+    run("add", "gpu003", "--reason", "the second fan of the upper tray stands still " * 3)
+    code, out, err = run("plan", *TO_FILE)
+    assert code == 1
+    assert max(len(line) for line in out.splitlines() if "hosts.txt: " not in line) <= 80
+    command = "ncdiag isolate apply --to hostfile --file hosts.txt --store list.sqlite --yes"
+    assert err == f"next        {command}\n"
+    run("add", "gpu[004-040]", "--reason", "fan")
+    code, out, err = run("plan", *TO_FILE)
+    assert (code, err) == (1, "")
+    assert "-> see first what these hosts share" in " ".join(out.split())
+    assert max(len(line) for line in run("show", "gpu003")[1].splitlines()) <= 80
+
+
+def test_nobody_is_told_to_be_sure_of_what_is_inconclusive(run: Run) -> None:
+    vague = EvidencePiece(
+        host="gpu001",
+        kind=EvidenceKind.HEALTH,
+        class_="gpu_row_remap_pending",
+        source="health",
+        run="r1",
+        seen_s=1.79e9,
+        text="rows wait to be remapped",
+        confidence=0.7,
+        conclusive=False,
+        until_s=4e9,
+    )
+    clean = EvidencePiece(
+        host="gpu001",
+        kind=EvidenceKind.HEALTH,
+        class_="clean_health",
+        source="health",
+        run="r1",
+        seen_s=1.79e9,
+        text="35 checks passed",
+        clears=True,
+        covers=("mounts",),
+    )
+    with Ledger.open(Path("list.sqlite"), write=True) as ledger:
+        ledger.add([vague, clean])
+    lines = run("show", "gpu001")[1].splitlines()
+    assert "  lemon score: 0.0" in lines
+    told = [line.partition("  health: ")[2] for line in lines if "  health: " in line]
+    assert told == ["gpu_row_remap_pending, inconclusive", "in order"]
+    assert "%" not in run("show")[1]
+
+
 def node(name: str, **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "resourceVersion": "1"}, "spec": spec, "status": {}}
 
@@ -274,7 +363,7 @@ def test_kubernetes_from_the_word_to_the_undo(run: Run, monkeypatch: pytest.Monk
     run("add", "n1,n30", "--reason", "fan")
     code, out, _ = run("apply", "--to", "kubernetes", "--yes", "--policy", "wide.toml")
     assert code == 0
-    assert "left alone n30: it was cordoned by somebody else" in out
+    assert "left alone  n30: it was cordoned by somebody else" in out
     nodes = {one["metadata"]["name"]: one for one in json.loads(file.read_text())["items"]}
     assert nodes["n1"]["spec"]["unschedulable"] is True
     assert nodes["n1"]["metadata"]["annotations"]["ncdiag.io/reason"].startswith("ncdiag: ")

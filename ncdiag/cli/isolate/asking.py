@@ -18,11 +18,9 @@ from ncdiag.isolate.places.base import Place
 from ncdiag.isolate.policy import Policy, read_policy
 from ncdiag.model.errors import UsageError
 from ncdiag.model.isolation import Decision
-from ncdiag.model.text import visible
+from ncdiag.model.text import did_you_mean, visible
 from ncdiag.store.ledger import Ledger
 from ncdiag.store.location import default_store
-
-_OUTSIDE_BRACKETS: Final = re.compile(r",(?![^\[]*\])")
 
 
 def open_ledger(path: Path | None, *, write: bool = False) -> Ledger:
@@ -31,9 +29,21 @@ def open_ledger(path: Path | None, *, write: bool = False) -> Ledger:
     Raises :class:`UsageError` or :class:`UndecidedError`.
     """
     path = default_store() if path is None else path
+    if _is_missing(path):
+        raise UsageError(
+            f"there is no store {visible(str(path))}; 'ncdiag isolate add' makes one, and so does "
+            "--record with other commands; --store names one"
+        )
     if write:  # which would make it
         Ledger.open(path).close()
     return Ledger.open(path, write=write)
+
+
+def _is_missing(path: Path) -> bool:
+    try:
+        return not path.exists()
+    except OSError:  # which whoever opens it tells
+        return False
 
 
 def open_or_make_ledger(path: Path | None) -> Ledger:
@@ -48,8 +58,10 @@ def open_or_make_ledger(path: Path | None) -> Ledger:
 def decide_now(ledger: Ledger, policy: Policy, isolated: Collection[str]) -> Sequence[Decision]:
     """What the evidence comes to at this moment."""
     from ncdiag.isolate.decide import decide
+    from ncdiag.isolate.taken_back import hold_taken_back
 
-    return decide(ledger.table(), policy, time.time(), isolated, ledger.outs())
+    decisions = decide(ledger.table(), policy, time.time(), isolated, ledger.outs())
+    return hold_taken_back(decisions, ledger.actions())
 
 
 def rules_of(ledger: Ledger, policy_file: Path | None, nodes: str | None) -> Rules:
@@ -116,10 +128,23 @@ def place_of_key(key: str) -> Place:
 
 def expand_all(names: Sequence[str]) -> list[str]:
     """The hosts of node sets, each once. Raises :class:`UsageError`."""
-    from ncdiag.cluster.names import expand
+    from ncdiag.cluster.names import expand, parted
 
-    parts = [part for name in names for part in _OUTSIDE_BRACKETS.split(name)]
+    parts = [part for name in names for part in parted(name)]
     return list(dict.fromkeys(host for part in parts for host in expand(part)))
+
+
+def known_hosts(ledger: Ledger) -> list[str]:
+    """The hosts that there is evidence of, or that ncdiag did anything to."""
+    return sorted({*ledger.hosts(), *(action.host for action in ledger.actions())})
+
+
+def near(host: str, known: Collection[str]) -> str:
+    """The end of a complaint of a host that is not ``known``: the one that may be meant."""
+    from ncdiag.isolate.places.base import namesakes
+
+    same = namesakes([host], known)
+    return f"; did you mean {visible(same[0])}?" if same else visible(did_you_mean(host, known))
 
 
 def who() -> Who:

@@ -1,5 +1,6 @@
 """``ncdiag isolate plan`` and ``apply``: what decisions change at a place, and changing it."""
 
+import shlex
 from typing import TYPE_CHECKING
 
 from ncdiag.cli import console, options
@@ -15,11 +16,12 @@ from ncdiag.cli.isolate.arguments import (
     Yes,
 )
 from ncdiag.model.errors import ExitCode
+from ncdiag.model.text import visible
 
 if TYPE_CHECKING:
     from ncdiag.model.isolation import IsolationPlan
 
-_NOTHING_DONE = "nothing was changed; ncdiag isolate apply --yes carries it out"
+_NOTHING_DONE = "nothing was changed; --yes carries it out"
 
 
 def plan(
@@ -40,11 +42,17 @@ def plan(
     """
     from ncdiag.cli.isolate.asking import open_ledger, place_of, rules_of
     from ncdiag.isolate import apply as applying
+    from ncdiag.report.labelled import say_whole
 
     place = place_of(to, file, context)
     with open_ledger(store) as ledger:
         made = applying.plan(ledger, place, rules_of(ledger, policy, nodes))
     _print(made, place.key, output_format, no_color=no_color, carried_out=False)
+    if _has_steps(made):
+        words = ["--to", to, *_given("--file", file), *_given("--context", context)]
+        words += [*_given("--nodes", nodes), *_given("--policy", policy), *_given("--store", store)]
+        command = visible(shlex.join(["ncdiag", "isolate", "apply", *words, "--yes"]))
+        say_whole(console.messages(no_color=no_color), "next", command)
     return _code_of_plan(made)
 
 
@@ -79,7 +87,7 @@ def apply(
             made = applying.plan(ledger, place, rules)
     _print(made, place.key, output_format, no_color=no_color, carried_out=yes)
     if not yes:
-        if made.changes and made.refused is None:
+        if _has_steps(made):
             console.messages(quiet=quiet, no_color=no_color).print(_NOTHING_DONE, soft_wrap=True)
         return _code_of_plan(made)
     if made.refused is not None:
@@ -110,6 +118,14 @@ def _print(
 
             out = console.results(no_color=no_color)
             text.render_plan(made, place, out, carried_out=carried_out)
+
+
+def _has_steps(made: "IsolationPlan") -> bool:
+    return made.refused is None and any(change.skipped is None for change in made.changes)
+
+
+def _given(option: str, value: object) -> list[str]:
+    return [] if value is None else [option, f"{value}"]
 
 
 def _code_of_plan(made: "IsolationPlan") -> ExitCode:

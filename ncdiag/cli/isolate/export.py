@@ -53,7 +53,7 @@ def export(
         decisions = decide_now(ledger, rules, ledger.isolated())
     found = chosen(decisions, rules.budget, fleet, leaves)
     if found.refused is not None:
-        console.messages(no_color=no_color).print(f"refused: {found.refused}", soft_wrap=True)
+        console.messages(no_color=no_color).print(f"refused: {found.refused}")
         return ExitCode.WRONG
     console.write(_document(as_, found.decisions))
     return ExitCode.DONE

@@ -23,7 +23,7 @@ def show(
 
     The exit code is 0, whoever is on the list.
     """
-    from ncdiag.cli.isolate.asking import decide_now, expand_all, open_ledger
+    from ncdiag.cli.isolate.asking import decide_now, expand_all, known_hosts, near, open_ledger
     from ncdiag.isolate.policy import read_policy
     from ncdiag.report.isolation.records import IsolationList
 
@@ -39,6 +39,7 @@ def show(
             all_evidence=() if name is None else ledger.evidence([name]),
             actions=() if name is None else ledger.actions(host=name),
         )
+        hint = near(name, known_hosts(ledger)) if name is not None and found.is_empty() else ""
     match output_format:
         case TableFormat.JSON:
             from ncdiag.report.isolation import json_report
@@ -55,4 +56,4 @@ def show(
             if name is None:
                 text.render_list(found, printed)
             else:
-                text.render_host(name, found, printed)
+                text.render_host(name, found, printed, hint=hint)

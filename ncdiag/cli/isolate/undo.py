@@ -47,7 +47,8 @@ def undo(
     """Release what the newest apply isolated, or HOST; what somebody changed since stays as it is.
 
     Without --to, where ncdiag isolated last. The exit code is 0 where that was carried out or
-    nothing had to be, 3 where some could not be released or the place cannot be asked.
+    nothing had to be, 1 where --yes is missing to release some, 3 where some could not be released
+    or the place cannot be asked.
     """
     from ncdiag.cli.isolate.asking import expand_all, open_ledger, who
     from ncdiag.isolate import apply as applying
@@ -79,7 +80,10 @@ def undo(
         said.print(_NOBODY, soft_wrap=True)
     elif changes and not yes:
         said.print(_NOTHING_DONE, soft_wrap=True)
-    return ExitCode.UNDECIDED if any(one.error for one in changes) else ExitCode.DONE
+    if any(one.error for one in changes):
+        return ExitCode.UNDECIDED
+    waiting = not yes and any(one.skipped is None for one in changes)
+    return ExitCode.WRONG if waiting else ExitCode.DONE
 
 
 def _place(

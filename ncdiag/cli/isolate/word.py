@@ -47,9 +47,26 @@ def remove(
 ) -> None:
     """Take hosts off the list: nothing that was seen until now counts against them any more.
 
-    The next ncdiag isolate apply releases those that ncdiag has isolated.
+    The next ncdiag isolate apply releases those that ncdiag has isolated. Of hosts that nothing is
+    known of nothing can be taken off: the exit code is 2.
     """
+    _check_known(hosts, store)
     _say(hosts, store, what="remove", text=reason, until_s=None, quiet=quiet)
+
+
+def _check_known(names: list[str], store: Path | None) -> None:
+    """Raises :class:`UsageError` where one of the hosts was never on the list."""
+    from ncdiag.cli.isolate.asking import expand_all, known_hosts, near, open_ledger
+    from ncdiag.model.errors import UsageError
+    from ncdiag.model.text import visible
+
+    with open_ledger(store) as ledger:
+        known = known_hosts(ledger)
+    there = frozenset(known)
+    for host in expand_all(names):
+        if host not in there:
+            hint = near(host, known) or "; ncdiag isolate show lists who is"
+            raise UsageError(f"{visible(host)} is not on the list{hint}")
 
 
 def _say(

@@ -61,7 +61,7 @@ class Asked:
         """What the place calls ``host``, which is ``host`` where it does not know it."""
         if host in self.standings:
             return host
-        names = (host, _short(host), host.lower(), _short(host).lower())
+        names = (host, short_name(host), host.lower(), short_name(host).lower())
         return next((self.aliases[name] for name in names if name in self.aliases), host)
 
 
@@ -98,7 +98,7 @@ def with_aliases(standings: Mapping[str, Standing], more: Iterable[tuple[str, st
     """
     aliases: dict[str, str | None] = {}
     pairs = [*((name, name) for name in standings), *more]
-    pairs += [(_short(called), name) for called, name in pairs]
+    pairs += [(short_name(called), name) for called, name in pairs]
     pairs += [(called.lower(), name) for called, name in pairs]
     for called, name in pairs:
         if called and aliases.setdefault(called, name) != name:
@@ -109,8 +109,8 @@ def with_aliases(standings: Mapping[str, Standing], more: Iterable[tuple[str, st
 def namesakes(hosts: Iterable[str], known: Iterable[str]) -> list[str]:
     """Those of ``known`` that may be one of ``hosts`` under another name, in full or in short."""
     wanted = frozenset(hosts)
-    short = {_short(host).lower() for host in wanted}
-    return [name for name in known if name not in wanted and _short(name).lower() in short]
+    short = {short_name(host).lower() for host in wanted}
+    return [name for name in known if name not in wanted and short_name(name).lower() in short]
 
 
 def given_reason(text: str) -> str:
@@ -170,6 +170,6 @@ def _last_words(done: Ended) -> str:
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
     """``gpu01`` of ``gpu01.cluster.example``; an address is its own."""
     return name if re.fullmatch(r"[\d.]+|.*:.*", name) else name.partition(".")[0]

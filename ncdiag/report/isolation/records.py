@@ -21,6 +21,10 @@ class IsolationList:
     all_evidence: Sequence[EvidencePiece] = ()
     actions: Sequence[ActionRecord] = field(default=())
 
+    def is_empty(self) -> bool:
+        """Whether nothing is told."""
+        return not (self.decisions or self.isolated or self.all_evidence or self.actions)
+
     def places(self, host: str) -> Sequence[str]:
         """Where ncdiag has isolated ``host``."""
         return tuple(action.place for action in self.isolated if action.host == host)

@@ -4,14 +4,23 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ncdiag.model.isolation import Action, Change, Decision, EvidencePiece, IsolationPlan
+from ncdiag.model.isolation import (
+    Action,
+    Change,
+    Decision,
+    EvidenceKind,
+    EvidencePiece,
+    IsolationPlan,
+)
 from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
 from ncdiag.model.units import format_count, format_share
 from ncdiag.report.isolation.records import IsolationList, how_it_went, moment, until
+from ncdiag.report.labelled import say
 from ncdiag.store.ledger_records import ActionRecord, AuditEntry
 
 _STYLES: Final = {
@@ -26,6 +35,11 @@ _HEADINGS: Final = {
     Action.RELEASE: "to release",
     Action.WATCH: "watched",
 }
+_HELD: Final = "held back"
+_SHARED: Final = (
+    "see first what these hosts share (a switch, a driver, a measurement); then raise [budget] "
+    "with --policy if it has to be"
+)
 
 # What becomes of hosts that are to be isolated, and of those to be released.
 _PLANNED: Final = ("to isolate", "to release")
@@ -43,33 +57,34 @@ def render_list(found: IsolationList, console: Console) -> None:
     for decision in found.decisions:
         table.add_row(*_cells(decision))
     console.print(table)
-    for action, heading in _HEADINGS.items():
-        if hosts := found.by_action().get(action):
+    for heading in (*_HEADINGS.values(), _HELD):
+        if hosts := [one.host for one in found.decisions if _heading(one) == heading]:
             console.print(f"{heading}: {visible(fold(hosts))}", soft_wrap=True)
     console.print("next: ncdiag isolate show HOST tells the evidence, and what to do")
 
 
-def render_host(host: str, found: IsolationList, console: Console) -> None:
-    """All that is known of one host."""
+def render_host(host: str, found: IsolationList, console: Console, *, hint: str = "") -> None:
+    """All that is known of one host; ``hint`` is which other may be meant where that is nothing."""
     decision = next((one for one in found.decisions if one.host == host), None)
     title = Text(f"{visible(host)}: ", style="bold")
     if decision is None:
-        title.append("nothing that counts now speaks against it", style="default")
+        nothing = "is known of it" if found.is_empty() else "that counts now speaks against it"
+        title.append(f"nothing {nothing}{hint}", style="default")
     else:
-        title.append(_HEADINGS[decision.action], style=_STYLES[decision.action])
+        title.append(_heading(decision), style=_style(decision))
         title.append(f", {visible(decision.reason)}", style="default")
-    console.print(title, soft_wrap=True)
+    console.print(title)
     for line in () if decision is None else _about(decision):
-        console.print(f"  {line}", soft_wrap=True)
+        _print_within(console, line)
     for action in found.isolated:
         if action.host == host:
             since = f"since {moment(action.intended_s)}, by {visible(action.by)}"
             console.print(f"  isolated at {visible(action.place)} {since}", soft_wrap=True)
     if decision is not None:
-        console.print(f"  next: {_next(decision)}", soft_wrap=True)
+        _print_within(console, f"next: {_next(decision)}")
     if found.all_evidence:
         console.print("evidence, the newest first:")
-        for piece in found.all_evidence:
+        for piece in sorted(found.all_evidence, key=lambda one: (-one.seen_s, one.clears)):
             _render_piece(piece, console)
     if found.actions:
         console.print("what ncdiag did:")
@@ -82,12 +97,10 @@ def render_plan(plan: IsolationPlan, place: str, console: Console, *, carried_ou
     _render_changes(plan.changes, console, carried_out=carried_out)
     held = [one for one in plan.decisions if one.held_back and one.action is Action.ISOLATE]
     for decision in held:
-        line = f"held back  {visible(decision.host)}: {visible(decision.held_back or '')}"
-        console.print(line, soft_wrap=True)
+        why = f"{visible(decision.host)}: {visible(decision.held_back or '')}"
+        say(console, _HELD, why, style=_style(decision))
     if plan.refused is not None:
-        title = Text("REFUSED: ", style="bold red")
-        title.append(visible(plan.refused), style="default")
-        console.print(title, soft_wrap=True)
+        say(console, "REFUSED", f"{visible(plan.refused)}\n-> {_SHARED}", style="bold red")
     words = _REFUSED if plan.refused is not None else _DONE if carried_out else _PLANNED
     summary = _summary(plan.changes, place, words)
     console.print(f"{summary} (of {format_count(plan.hosts, 'host')})", soft_wrap=True)
@@ -114,11 +127,11 @@ def render_audit(entries: Iterable[AuditEntry], console: Console) -> None:
 def _cells(decision: Decision) -> tuple[Text | str, ...]:
     why = visible(decision.reason)
     if decision.held_back:
-        why += f" (held back: {visible(decision.held_back)})"
+        why = f"{visible(decision.held_back)} ({why})"
     return (
         visible(decision.host),
-        Text(decision.action.value, style=_STYLES[decision.action]),
-        "" if decision.action is Action.RELEASE else format_share(decision.confidence),
+        Text(_HELD if decision.held_back else decision.action.value, style=_style(decision)),
+        _sure(decision),
         max((moment(piece.seen_s)[:10] for piece in decision.evidence), default=""),
         until(decision),
         why,
@@ -129,7 +142,8 @@ def _next(decision: Decision) -> str:
     """What an operator does about it."""
     repaired = f"once repaired, ncdiag isolate remove {visible(decision.host)}"
     if decision.held_back:
-        return f"wait: {visible(decision.held_back)}"
+        host = visible(decision.host)
+        return f"it stays in meanwhile; ncdiag isolate add {host} puts it on the list all the same"
     if decision.action is Action.ISOLATE:
         return f"ncdiag isolate apply --to PLACE --yes takes it out; {repaired}"
     if decision.action is Action.RELEASE:
@@ -141,23 +155,41 @@ def _next(decision: Decision) -> str:
     return f"{repaired}, and the next apply takes it back in"
 
 
+def _heading(decision: Decision) -> str:
+    return _HELD if decision.held_back else _HEADINGS[decision.action]
+
+
+def _style(decision: Decision) -> str:
+    return _STYLES[Action.WATCH if decision.held_back else decision.action]
+
+
+def _sure(decision: Decision) -> str:
+    """How sure the case is; nothing where there is none that anybody is sure of."""
+    some = decision.confidence > 0 and decision.action is not Action.RELEASE
+    return format_share(decision.confidence) if some else ""
+
+
 def _about(decision: Decision) -> Iterable[str]:
-    yield f"sure: {format_share(decision.confidence)}; lemon score: {decision.lemon_score:.1f}"
+    sure = f"sure: {share}; " if (share := _sure(decision)) else ""
+    yield f"{sure}lemon score: {decision.lemon_score:.1f}"
     if end := until(decision):
-        yield f"until: {end}"
+        yield f"until {end}" + ("" if decision.until_s is None else " UTC")
     if decision.held_back:
         yield f"held back: {visible(decision.held_back)}"
 
 
 def _render_piece(piece: EvidencePiece, console: Console) -> None:
-    what = "clears it" if piece.clears else visible(piece.class_)
+    what = visible(piece.class_)
+    if piece.clears:  # a run that accuses a host, too, speaks for it in what it found in order
+        what = "clears it" if piece.kind is EvidenceKind.OPERATOR else "in order"
     where = f" ({visible(piece.component)})" if piece.component else ""
     sure = "" if piece.clears else f", sure {format_share(piece.confidence)}"
-    open_ = "" if piece.conclusive else ", inconclusive"
-    head = f"  {moment(piece.seen_s)}  {visible(piece.source)}: {what}{where}{sure}{open_}"
-    console.print(head, soft_wrap=True)
+    if not piece.conclusive:
+        sure = ", inconclusive"
+    head = f"{moment(piece.seen_s)}  {visible(piece.source)}: {what}{where}{sure}"
+    _print_within(console, head)
     if piece.text:
-        console.print(f"    {visible(piece.text)}", soft_wrap=True)
+        _print_within(console, visible(piece.text), 4)
     if piece.report:
         console.print(f"    see {visible(piece.report)}", soft_wrap=True)
 
@@ -179,9 +211,7 @@ def _render_changes(changes: Sequence[Change], console: Console, *, carried_out:
         else:
             why = change.reason
             verb = f"{verb}d" if carried_out and change.done else verb
-        line = Text(f"{verb:<10} ", style=style)
-        line.append(f"{visible(change.host)}: {visible(why)}", style="default")
-        console.print(line, soft_wrap=True)
+        say(console, verb, f"{visible(change.host)}: {visible(why)}", style=style)
 
 
 def _summary(changes: Sequence[Change], place: str, words: tuple[str, str]) -> str:
@@ -193,6 +223,11 @@ def _summary(changes: Sequence[Change], place: str, words: tuple[str, str]) -> s
     if failed := [one.host for one in changes if one.error is not None]:
         parts.append(f"failed: {fold(failed)}")
     return f"{visible(place)}: {visible('; '.join(parts)) or 'nothing to change'}"
+
+
+def _print_within(console: Console, text: str, left: int = 2) -> None:
+    """Print a text for people, wrapped behind a margin."""
+    console.print(Padding(Text(text, overflow="fold"), (0, 0, 0, left), expand=False))
 
 
 def _table(*headings: str) -> Table:
