@@ -48,7 +48,7 @@ def choose_checks(only: Sequence[str], skip: Sequence[str]) -> CheckChoice:
     """
     for name in (*only, *skip):
         if find_check(name).scope is Scope.SWEEP and name in only:
-            raise UsageError(f"{name} needs a measurement: ncdiag sweep makes it")
+            raise UsageError(f"{name} needs a measurement: ncdiag burn-in makes it")
     if not only and not skip:
         return CheckChoice()
     ids = frozenset(only or CHECKS) - frozenset(skip)

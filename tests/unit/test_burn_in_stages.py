@@ -536,6 +536,25 @@ def test_every_pair_is_measured_where_time_allows(
     assert choose_mode(level, hosts, 1, 1.0, left_s) == mode
 
 
+@pytest.mark.parametrize(
+    ("efficiency", "faulty_below", "reason"),
+    [
+        (0.2, 0.8, "sends slowly; links of this host reach 20 % of what they should (below 80 %)"),
+        (0.85, 0.9, "sends slowly; links of this host reach 85 % of what they should (below 90 %)"),
+        (0.95, 0.8, "sends slowly"),
+        (None, 0.8, "sends slowly"),
+    ],
+)
+def test_the_check_of_pair_bandwidth_is_among_the_reasons(
+    efficiency: float | None, faulty_below: float, reason: str
+) -> None:
+    host = HostVerdict(
+        name="h1", status=HostStatus.FAULTY, reason="sends slowly", efficiency=efficiency
+    )
+    diagnosis = Diagnosis(verdict=Verdict.FAULTY, links=(), hosts=(host,))
+    assert [one.reason for one in pairs._findings(diagnosis, 1, faulty_below)] == [reason]
+
+
 def culprit(kind: CulpritKind, name: str, *, damaged: bool = False) -> Culprit:
     return Culprit(
         kind=kind,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from ncdiag.health.checks import check_bandwidth
+from ncdiag.health.checks.limits import Limits
 from ncdiag.measure.burn_in.plan import Level
 from ncdiag.measure.burn_in.result import StageOutcome
 from ncdiag.measure.burn_in.testbed import Deadline, Testbed
@@ -18,6 +20,7 @@ from ncdiag.measure.schedule import full_round_count
 from ncdiag.measure.sweep import ROUND_OVERHEAD_S, Sweep
 from ncdiag.model.burn_in import Figure, Outcome, Stage, StageFinding, StageState
 from ncdiag.model.errors import NcdiagError
+from ncdiag.model.health import HealthFinding, Severity
 from ncdiag.model.host import HostFacts
 from ncdiag.model.isolation import DAMAGED_DATA, SLOW_HOST, SLOW_NIC
 from ncdiag.model.measurement import Measurement
@@ -27,6 +30,7 @@ from ncdiag.model.verdict import (
     CulpritKind,
     Diagnosis,
     HostStatus,
+    HostVerdict,
     LinkStatus,
     SweepReport,
 )
@@ -157,7 +161,7 @@ def choose_mode(level: Level, hosts: int, rails: int, pair_s: float, left_s: flo
 
 def _outcome(bed: Testbed, report: SweepReport, *, cut: bool, pass_number: int) -> StageOutcome:
     found = report.diagnosis
-    findings = list(_findings(found, pass_number))
+    findings = list(_findings(found, pass_number, bed.plan.faulty_below))
     told = {one.host for one in findings}
     bed.rejected |= {one.host for one in findings if one.outcome is Outcome.REJECTED}
     notes = []
@@ -174,7 +178,10 @@ def _outcome(bed: Testbed, report: SweepReport, *, cut: bool, pass_number: int) 
     )
 
 
-def _findings(found: Diagnosis, pass_number: int) -> Iterator[StageFinding]:
+def _findings(
+    found: Diagnosis, pass_number: int, faulty_below: float = 0.8
+) -> Iterator[StageFinding]:
+    limits = Limits(pair_bandwidth_share=faulty_below)
     partners = _partners(found)
     blamed = {_host_of(one): one for one in reversed(found.culprits) if _host_of(one)}
     unclear = _mostly_unclear(found)
@@ -189,7 +196,7 @@ def _findings(found: Diagnosis, pass_number: int) -> Iterator[StageFinding]:
             host=host.name,
             stage=Stage.PAIRS,
             outcome=Outcome.REJECTED if faulty else Outcome.UNDECIDED,
-            reason=host.reason or f"{host.status}",
+            reason=_reason(host, check_bandwidth(host, host.name, limits=limits)),
             confidence=culprit.confidence if culprit and faulty else 0.0,
             confirmed=faulty,
             isolates=faulty and host.name in found.isolate,
@@ -230,6 +237,14 @@ def _unclear(name: str, reason: str, pass_number: int) -> StageFinding:
         next=_NEXT[HostStatus.INCONCLUSIVE],
         pass_number=pass_number,
     )
+
+
+def _reason(host: HostVerdict, check: HealthFinding | None) -> str:
+    """What the sweep says, and what the check of pair bandwidth does of all links of the host."""
+    reason = host.reason or f"{host.status}"
+    if check is None or check.severity is not Severity.FAULT:
+        return reason
+    return f"{reason}; {check.text} (below {check.limit})"
 
 
 def _class_of(culprit: Culprit | None) -> str:
