@@ -9,6 +9,7 @@ from burn_in_reports import HOSTILE, burn_in_report
 from rich.console import Console
 
 from ncdiag.cli import main
+from ncdiag.diagnose.burn_in import conclude
 from ncdiag.model.burn_in import (
     BurnInReport,
     Figure,
@@ -16,11 +17,13 @@ from ncdiag.model.burn_in import (
     HostOutcome,
     Outcome,
     Stage,
+    StageFinding,
     StageRun,
     StageState,
 )
 from ncdiag.model.errors import UsageError
 from ncdiag.model.health import HealthFinding, HealthReport, HostFitness, HostHealth, Severity
+from ncdiag.model.host import Host
 from ncdiag.model.verdict import SweepReport
 from ncdiag.report.burn_in import describe, html_report, json_report, prometheus, summary
 from ncdiag.report.burn_in.figures import grouped, share
@@ -89,6 +92,65 @@ def test_what_to_do_next_goes_by_the_verdict(need: int, verdict: GateVerdict, fi
     report = burn_in_report(need=need, spares=0)
     assert report.verdict is verdict
     assert describe.next_steps(report)[0].startswith(first)
+
+
+def undecided_report(*findings: StageFinding, state: StageState = StageState.DONE) -> BurnInReport:
+    """Four hosts, of which h1 passed everything, h4 gave no result, and others have findings."""
+    stages = tuple(
+        StageRun(
+            stage=stage,
+            state=state if stage is Stage.LOAD else StageState.DONE,
+            hosts=4,
+            seconds=1.0,
+            findings=tuple(one for one in findings if one.stage is stage),
+            passed=("h1",) if stage is Stage.LOAD else ("h1", "h2", "h3", "h4"),
+        )
+        for stage in Stage
+    )
+    hosts = [Host(name=f"h{number}", address=f"h{number}") for number in range(1, 5)]
+    found = conclude(hosts, stages, None, need=4, spares=0)
+    return replace(
+        burn_in_report(need=4, spares=0),
+        verdict=found.verdict,
+        hosts=found.hosts,
+        chosen=found.chosen,
+        stages=stages,
+        isolate=(),
+        notes=(),
+    )
+
+
+def doubt(host: str, step: str, reason: str = "gave no figure: it hung") -> StageFinding:
+    return StageFinding(
+        host=host,
+        stage=Stage.LOAD,
+        outcome=Outcome.UNDECIDED,
+        reason=reason,
+        confidence=0.0,
+        next=step,
+    )
+
+
+def test_more_time_is_advised_only_where_there_was_too_little() -> None:
+    done = undecided_report(doubt("h2", "look at h2"))
+    late = doubt("h2", "look at h2", "slow; no time was left to repeat it alone")
+    for report in (undecided_report(late), undecided_report(state=StageState.CUT)):
+        assert report.verdict is GateVerdict.UNDECIDED
+        assert describe.next_steps(report)[0].startswith("give more time with --budget")
+    assert done.verdict is GateVerdict.UNDECIDED
+    assert not any("--budget" in step for step in describe.next_steps(done))
+    assert "next:        put right what keeps hosts undecided" in summary.render(done)
+
+
+def test_every_undecided_host_has_a_next_step() -> None:
+    few = describe.next_steps(
+        undecided_report(doubt("h2", "look at h2"), doubt("h3", "look at h3"))
+    )
+    assert few[1] == "h[2-3]: look at HOST"
+    assert few[2].startswith("h4: measure again")
+    many = [doubt(f"h{number}", f"step {number}") for number in (2, 3, 4)]
+    most = describe.next_steps(undecided_report(*many, doubt("h4", "one more")))
+    assert most[-1] == "h4: 1 more step in report.json"
 
 
 def test_after_an_interrupt_nobody_is_told_to_launch() -> None:

@@ -17,6 +17,9 @@ from ncdiag.model.units import format_count, format_duration, format_share
 
 _INTERRUPTED: Final = " (interrupted: as known so far)"
 _STEPS_SHOWN: Final = 3
+# In the reasons of stages that had to leave a suspect as it was.
+_NO_TIME: Final = "no time was left"
+_AGAIN: Final = "measure again: nothing was found against it, and too little was measured"
 
 
 def verdict(report: BurnInReport) -> str:
@@ -112,7 +115,7 @@ def next_steps(report: BurnInReport) -> list[str]:
             first = f"launch on the first {len(report.chosen):,} of hosts.good.txt; spares follow"
         steps.append(first)
     elif report.verdict is GateVerdict.UNDECIDED:
-        steps.append("give more time with --budget, or repair what kept hosts from being measured")
+        steps.append(_for_undecided(report))
     else:
         steps.append("do not launch: give more hosts, or put right those that are out")
     if report.isolate:
@@ -120,19 +123,33 @@ def next_steps(report: BurnInReport) -> list[str]:
     return steps + _repairs(report)
 
 
+def _for_undecided(report: BurnInReport) -> str:
+    """More time is of use only where there was too little."""
+    hosts = hosts_of(report, Outcome.UNDECIDED)
+    short = any(run.state is StageState.CUT for run in report.stages)
+    if short or any(_NO_TIME in reason for one in hosts for reason in one.reasons):
+        return "give more time with --budget, then put right what still keeps hosts undecided"
+    return "put right what keeps hosts undecided, and run it again"
+
+
 def _repairs(report: BurnInReport) -> list[str]:
-    """What the findings themselves say to do, with the hosts that it is for."""
+    """What the findings themselves say to do, with the hosts that it is for; all are named."""
     out = {one.name for one in report.hosts if one.outcome is not Outcome.GOOD}
     steps: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for run in report.stages:
         for one in run.findings:
             if one.next and one.host in out:
                 steps[one.next.replace(one.host, "HOST")][one.host] = None
+    told = {host for hosts in steps.values() for host in hosts}
+    for one in hosts_of(report, Outcome.UNDECIDED):
+        if one.name not in told:
+            steps[_AGAIN][one.name] = None
     shown = sorted(steps.items(), key=lambda item: -len(item[1]))
     lines = []
     for step, hosts in shown[:_STEPS_SHOWN]:
         alone = next(iter(hosts)) if len(hosts) == 1 else "HOST"
         lines.append(f"{fold(hosts)}: {step.replace('HOST', alone)}")
-    if len(shown) > len(lines):
-        lines.append(f"{len(shown) - len(lines)} more such steps in report.json")
+    if rest := shown[_STEPS_SHOWN:]:
+        others = dict.fromkeys(host for _, hosts in rest for host in hosts)
+        lines.append(f"{fold(others)}: {format_count(len(rest), 'more step')} in report.json")
     return lines

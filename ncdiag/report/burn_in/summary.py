@@ -9,7 +9,7 @@ from ncdiag.model.nodes import fold
 from ncdiag.report.burn_in import describe
 
 _LINES: Final = 10
-_OUT: Final = 3
+_OUT: Final = 2
 _LINE: Final = 300
 
 
@@ -26,6 +26,7 @@ def _lines(report: BurnInReport) -> Iterator[str]:
         yield f"chosen:      {fold(report.chosen)}"
     if report.spares:
         yield f"spares:      {fold(report.spares)}"
+    yield from (f"next:        {step}" for step in describe.next_steps(report)[:1])
     yield from _hosts(report, Outcome.REJECTED, "out:", _OUT)
     if report.isolate:
         yield f"isolate:     {fold(report.isolate)}"
