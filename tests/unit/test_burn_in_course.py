@@ -85,6 +85,7 @@ def test_passes_repeat_until_the_duration_is_over() -> None:
     assert found.seconds <= 300.0
     assert {one.state for one in found.stages} == {StageState.DONE}, "no pass is cut short"
     assert {one.pass_number for one in found.stages} == set(range(1, found.passes + 1))
+    assert len({id(one.passed) for one in found.stages}) == 1, "a list that many share is kept once"
 
 
 def test_an_interrupt_ends_in_what_is_known_so_far() -> None:

@@ -78,13 +78,17 @@ class Fabric:
 
     def __init__(self, *bad: str, pair: tuple[str, str] | None = None, trials: int = 99) -> None:
         self.bad, self.pair, self.left = set(bad), pair, trials
+        self.worked: list[set[str]] = []
 
     def works(self, hosts: Sequence[str]) -> bool | None:
         assert len(hosts) > 1
         if self.left == 0:
             return None
         self.left -= 1
-        return not self.bad & set(hosts) and not (self.pair and set(self.pair) <= set(hosts))
+        works = not self.bad & set(hosts) and not (self.pair and set(self.pair) <= set(hosts))
+        if works:
+            self.worked.append(set(hosts))
+        return works
 
 
 HOSTS = [f"h{n}" for n in range(1, 10)]
@@ -92,13 +96,15 @@ HOSTS = [f"h{n}" for n in range(1, 10)]
 
 @pytest.mark.parametrize("bad", [["h1"], ["h9"], ["h4", "h5"], ["h1", "h5", "h9"]])
 def test_hosts_that_make_a_collective_fail_are_found(bad: list[str]) -> None:
-    found = narrow(HOSTS, Fabric(*bad).works)
+    fabric = Fabric(*bad)
+    found = narrow(HOSTS, fabric.works)
     assert sorted(found.blamed) == bad
     assert found.undecided == []
     assert sorted(found.proven) == [host for host in HOSTS if host not in bad]
     for name, partners in found.blamed.items():
         assert len({name, *partners}) == 3
         assert not set(partners) & set(bad)
+        assert any(set(partners) <= part for part in fabric.worked), "they work with each other"
 
 
 def test_a_pair_that_fails_only_together_blames_nobody() -> None:

@@ -12,7 +12,9 @@ Trial = Callable[[Sequence[str]], bool | None]
 
 @dataclass(slots=True)
 class Narrowed:
-    """``blamed`` failed with two proven partners each; ``undecided`` could not be told.
+    """``blamed`` failed with two partners each, both of a part that worked as a whole.
+
+    ``proven`` worked in some part; ``undecided`` could not be told.
 
     ``together`` are groups whose halves work and which fail as a whole.
     """
@@ -27,6 +29,7 @@ def narrow(hosts: Sequence[str], works: Trial) -> Narrowed:
     """Halve ``hosts``, which fail together, until single ones are left; then try those again."""
     found = Narrowed()
     singles: list[str] = []
+    partners: tuple[str, ...] = ()
     failing = [tuple(hosts)]
     while failing:
         group = failing.pop()
@@ -39,18 +42,18 @@ def narrow(hosts: Sequence[str], works: Trial) -> Narrowed:
                 found.undecided += half
             elif outcome:
                 found.proven += half
+                partners = partners or half[:2]
             else:
                 failing.append(half)
         if all(outcomes):
             found.together.append(group)
     for name in singles:
-        _try_single(name, found, works)
+        _try_single(name, partners, found, works)
     return found
 
 
-def _try_single(name: str, found: Narrowed, works: Trial) -> None:
+def _try_single(name: str, partners: tuple[str, ...], found: Narrowed, works: Trial) -> None:
     """Try one host with two partners that work with each other, one after the other."""
-    partners = [one for one in found.proven if one != name][:2]
     outcomes = [works((name, partner)) for partner in partners]
     if outcomes == [False, False]:
         found.blamed[name] = (partners[0], partners[1])

@@ -58,7 +58,7 @@ class Testbed:
     """The fleet of a burn-in, started once, and what is known of its hosts so far.
 
     ``rejected`` and ``doubtful`` hosts are left out of what comes: a collective with one of them
-    would only fail again. ``failing`` hosts gave no answer to a test and are ``doubtful`` as well.
+    would only fail again. Hosts that gave no answer to a test are among the ``doubtful``.
     """
 
     # pytest takes every class of this name's beginning for one of its own.

@@ -11,7 +11,9 @@ _Key = tuple[str, Stage, str, str | None]
 def keep_worst(runs: Sequence[StageRun]) -> list[StageRun]:
     """The runs, each with only those of its figures that no other pass has a worse one of.
 
-    So a day of passes takes the memory of one.
+    So the figures of a day of passes take the memory of one pass, or a few. What was found against
+    hosts is kept of every pass, and who went through it as a list that passes share while the same
+    hosts do.
     """
     worst: dict[_Key, Figure] = {}
     for figure in _figures(runs):
