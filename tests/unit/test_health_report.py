@@ -2,6 +2,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -45,11 +46,11 @@ def test_a_fleet_fits_one_screen_and_folds_hosts_with_like_findings() -> None:
     shown = text_of(fleet())
     lines = shown.splitlines()
     assert len(lines) <= 24
-    assert "gpu[004-005] mlx5_1: the port is down" in shown
+    assert "gpu[004-005] mlx5_1: the port is down (ib_port_down)" in shown
     assert "gpu[003,006] gpu[0-7]: such as gpu003 gpu0: at 88 °C" in shown
     assert "unknown     gpu[007-008]: ssh: connection refused" in lines
     assert "drain       gpu003" in lines
-    assert lines[-1].startswith("FATAL: of 64 hosts 1 to be drained, 2 unfit, 2 not known")
+    assert lines[-1].startswith("FATAL: of 64 hosts 1 to be drained, 2 faulty, 2 unknown")
 
 
 def test_one_screen_is_enough_for_a_host_where_everything_trips() -> None:
@@ -123,6 +124,18 @@ def test_the_line_for_nagios_is_one_with_one_bar_whatever_is_in_it() -> None:
     assert "fatal=1;;0" in figures.split()
     assert "warnings=8;0" in figures.split()
     assert "gpu_temperature_max=57" in figures.split()
+    many = [finding(f"check_{number}", Severity.FAULT, f"{number}") for number in range(9)]
+    line, _ = render_nagios(report(host_health("a", *many)))
+    assert "; 0; 1; 2; and 6 more | " in line
+    assert "faults=9;;0" in line
+
+
+def test_what_a_check_says_of_a_device_counts_once_however_often_it_is_said() -> None:
+    twice = report(host_health("a", XID, replace(XID, text="fallen off, in other words"), *HOT))
+    assert "a: 1 fatal, 8 warnings; " in text_of(twice)
+    assert "fatal=1;;0" in render_nagios(twice)[0]
+    metric = 'ncdiag_health_findings{host="a",check="xid",severity="fatal"} 1'
+    assert metric in render_health_metrics(twice).splitlines()
 
 
 def test_only_what_is_fatal_is_a_reason_to_drain() -> None:

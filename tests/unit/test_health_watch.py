@@ -92,7 +92,9 @@ def test_only_changes_are_told(clock: Clock) -> None:
 def test_a_finding_that_weighs_more_than_before_is_told_again() -> None:
     worse = replace(PORT, severity=Severity.FATAL)
     told = list(changes(report(host_health("a", PORT)), report(host_health("a", worse))))
-    assert told[0] == "fatal     a mlx5_1 ib_port_down: the port is down (it was fault)"
+    assert told[0] == (
+        "fatal     a mlx5_1 ib_port_down: the port is down (it was fault) -> put ib_port_down right"
+    )
 
 
 def test_a_figure_that_moves_is_no_change() -> None:

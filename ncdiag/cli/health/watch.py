@@ -18,8 +18,8 @@ from ncdiag.report.health.prometheus import render_health_metrics
 from ncdiag.report.write import write_file
 
 Result = TypeVar("Result")
-Told = Mapping[tuple[str, str, str | None], tuple[Severity | None, str]]
-"""What is wrong, by host, check and device: how much it weighs and what it is."""
+Told = Mapping[tuple[str, str, str | None], tuple[Severity | None, str, str]]
+"""What is wrong, by host, check and device: how much it weighs, what it is and what to do."""
 
 
 class Watch:
@@ -105,12 +105,14 @@ class Watch:
 def changes(before: HealthReport | None, now: HealthReport) -> Iterator[str]:
     """A line for each finding that came, changed in weight or went, and for the verdict."""
     was, is_now = _told(before), _told(now)
-    for key, (severity, text) in is_now.items():
+    for key, (severity, text, step) in is_now.items():
+        then = f" -> {visible(step)}" if step else ""
         if key not in was:
-            yield f"{_severity(severity)}  {_who(key)}: {visible(text)}"
+            yield f"{_severity(severity)}  {_who(key)}: {visible(text)}{then}"
         elif was[key][0] is not severity:
-            yield f"{_severity(severity)}  {_who(key)}: {visible(text)} (it was {was[key][0]})"
-    for key, (_, text) in was.items():
+            before_it = f" (it was {was[key][0]})"
+            yield f"{_severity(severity)}  {_who(key)}: {visible(text)}{before_it}{then}"
+    for key, (_, text, _) in was.items():
         if key not in is_now:
             yield f"{'gone':<8} {_who(key)}: {visible(text)}"
     if before is None or describe.verdict(before) is not describe.verdict(now):
@@ -118,12 +120,12 @@ def changes(before: HealthReport | None, now: HealthReport) -> Iterator[str]:
 
 
 def _told(report: HealthReport | None) -> Told:
-    found: dict[tuple[str, str, str | None], tuple[Severity | None, str]] = {}
+    found: dict[tuple[str, str, str | None], tuple[Severity | None, str, str]] = {}
     for host in report.hosts if report else ():
         if host.error is not None:
-            found[host.host, "", None] = (None, host.error)
+            found[host.host, "", None] = (None, host.error, "")
         for one in host.findings:
-            found.setdefault((host.host, one.check, one.device), (one.severity, one.text))
+            found.setdefault((host.host, one.check, one.device), (one.severity, one.text, one.next))
     return found
 
 

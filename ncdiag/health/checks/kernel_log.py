@@ -27,11 +27,21 @@ def _rule(classes: Sequence[str]) -> Rule:
     """A rule over the events of ``classes``."""
 
     def rule(case: Case) -> Iterator[Outcome]:
-        for event in case.facts.kernel_events:
-            if event.class_ in classes:
+        events = [one for one in case.facts.kernel_events if one.class_ in classes]
+        numbered = {_where(one, case) for one in events if one.code is not None} - {None}
+        for event in events:
+            # A driver writes an Xid, and the same once more in words.
+            if event.code is not None or _where(event, case) not in numbered:
                 yield _trip(event, case)
 
     return rule
+
+
+def _where(event: KernelEvent, case: Case) -> tuple[str, str, Severity] | None:
+    """The class, device and weight of an event; ``None`` where it is of no device."""
+    gpu = gpu_of(event, case)
+    device = event.device if gpu is None else gpu_name(gpu)
+    return None if device is None else (event.class_, device, weigh(event, case))
 
 
 def _others(case: Case) -> Iterator[Outcome]:

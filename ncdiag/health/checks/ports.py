@@ -277,8 +277,8 @@ CHECKS = (
         title="RDMA port down",
         severity=Severity.FAULT,
         meaning="A port that should be up is not, or not there: the hosts file or --nic names "
-        "it, ports like it are up here or on the other hosts, or it was up before. An unused port is not "
-        "accused; one that is down on nearly all hosts is a warning.",
+        "it, ports like it are up here or on the other hosts, or it was up before. An unused port "
+        "is not accused; one that is down on nearly all hosts is a warning.",
         fix="ibstat NIC; mlxlink -d NIC -m; clean, reseat or swap the cable; another switch port",
         sources=(Source.INFINIBAND, Source.ETHERNET),
         also=(Source.PROC,),
@@ -322,8 +322,8 @@ CHECKS = (
         id="ethernet_port_down",
         title="Network interface down",
         severity=Severity.FAULT,
-        meaning="An interface that the hosts file (nic=) or --nic names is down, or not there. Others "
-        "are not looked at.",
+        meaning="An interface that the hosts file (nic=) or --nic names is down, or not there. "
+        "Others are not looked at.",
         fix="ip -br link; ethtool IFACE; check cable and switch port",
         sources=(Source.ETHERNET,),
         also=(Source.PROC,),

@@ -99,7 +99,7 @@ def unread_sources(report: HealthReport) -> list[tuple[str, str]]:
 
 
 def not_known(report: HealthReport) -> list[tuple[str, tuple[str, ...], str]]:
-    """Hosts, the checks that could not be made there, and why: most checks first."""
+    """Hosts, what was not checked there, and why: most checks first."""
     by_host: dict[tuple[str, str], list[str]] = defaultdict(list)
     for host in report.hosts:
         for one in host.not_known:
@@ -119,10 +119,20 @@ def counts(report: HealthReport) -> Mapping[HostFitness, int]:
     return {one: states.count(one) for one in HostFitness}
 
 
+def number_of(host: HostHealth) -> Mapping[Severity, int]:
+    """How many findings weigh so much; what one check says of one device is one, however often."""
+    kinds = [
+        severity
+        for severity, _, _ in {
+            (one.severity, one.check, one.device or one.text) for one in host.findings
+        }
+    ]
+    return {one: kinds.count(one) for one in WORST_FIRST}
+
+
 def findings_of(host: HostHealth) -> str:
     """``1 fatal, 2 warnings``, empty where there are none."""
-    kinds = [one.severity for one in host.findings]
-    parts = [_count(kinds.count(one), one) for one in WORST_FIRST if one in kinds]
+    parts = [_count(number, severity) for severity, number in number_of(host).items() if number]
     return ", ".join(parts)
 
 
@@ -133,11 +143,11 @@ def conclusion(report: HealthReport) -> str:
     by_fitness = counts(report)
     total = format_count(len(report.hosts), "host")
     if not report.hosts or by_fitness[HostFitness.HEALTHY] == len(report.hosts):
-        return f"all {total} fit" if report.hosts else "no hosts"
+        return f"all {total} healthy" if report.hosts else "no hosts"
     words = {
         HostFitness.FATAL: "to be drained",
-        HostFitness.FAULTY: "unfit",
-        HostFitness.UNKNOWN: "not known",
+        HostFitness.FAULTY: "faulty",
+        HostFitness.UNKNOWN: "unknown",
         HostFitness.WARNING: "with warnings",
         HostFitness.HEALTHY: "healthy",
     }
@@ -164,7 +174,7 @@ def _of_one(host: HostHealth) -> str:
     if host.facts is None:
         return f"{name}: {visible(host.error or _NO_ANSWER)}"
     checked = format_count(len(host.passed) + len({one.check for one in host.findings}), "check")
-    unknown = f", {len(host.not_known)} could not be made" if host.not_known else ""
+    unknown = f", {len(host.not_known)} not checked" if host.not_known else ""
     return f"{name}: {findings_of(host) or 'nothing found'}; {checked} made{unknown}"
 
 

@@ -8,8 +8,9 @@ from ncdiag.model.text import visible
 from ncdiag.model.units import format_count
 from ncdiag.report.health import describe
 
-# NRPE of old passes on a kilobyte of all output.
-_NAGIOS_CHARS: Final = 500
+# NRPE of old passes on a kilobyte of all output, and a line of a status page holds less.
+_NAGIOS_CHARS: Final = 300
+_NAGIOS_TOLD: Final = 3
 # What a line of sinfo -R is read at; Slurm itself keeps much more.
 _REASON_CHARS: Final = 200
 
@@ -38,6 +39,8 @@ def render_nagios(report: HealthReport) -> tuple[str, int]:
     alone = len(report.hosts) == 1
     told = [describe.told(group, alone=alone) for group in _weighty(report)]
     told += [f"{hosts}: {reason}" for hosts, reason in describe.unknown_hosts(report)]
+    if len(told) > _NAGIOS_TOLD:
+        told[_NAGIOS_TOLD:] = [f"and {len(told) - _NAGIOS_TOLD} more"]
     text = "; ".join((describe.conclusion(report), *told))
     return f"HEALTH {code.name} - {_plain(text, _NAGIOS_CHARS)} | {_figures(report)}", code
 
@@ -65,13 +68,14 @@ def _weighty(report: HealthReport) -> list[describe.Group]:
 
 def _figures(report: HealthReport) -> str:
     """``'label'=value[unit];warning;critical``, as the guidelines have it."""
-    kinds = [one.severity for host in report.hosts for one in host.findings]
+    numbers = [describe.number_of(host) for host in report.hosts]
+    total = {one: sum(number[one] for number in numbers) for one in Severity}
     unknown = describe.counts(report)[HostFitness.UNKNOWN]
     figures = {
         "hosts": f"{len(report.hosts)}",
-        "fatal": f"{kinds.count(Severity.FATAL)};;0",
-        "faults": f"{kinds.count(Severity.FAULT)};;0",
-        "warnings": f"{kinds.count(Severity.WARNING)};0",
+        "fatal": f"{total[Severity.FATAL]};;0",
+        "faults": f"{total[Severity.FAULT]};;0",
+        "warnings": f"{total[Severity.WARNING]};0",
         "unknown": f"{unknown}",
         "seconds": f"{report.seconds:.3f}s",
     }

@@ -51,7 +51,10 @@ def _families(report: HealthReport) -> Iterator[tuple[str, str, Iterable[Sample]
 
 def _findings(hosts: Iterable[HostHealth]) -> Iterator[Sample]:
     for host in hosts:
-        counted = Counter((one.check, one.severity) for one in host.findings)
+        single = dict.fromkeys(
+            (one.check, one.severity, one.device or one.text) for one in host.findings
+        )
+        counted = Counter((check, severity) for check, severity, _ in single)
         for (check, severity), number in counted.items():
             labels = {"host": visible(host.host), "check": check, "severity": severity}
             yield labels, float(number)

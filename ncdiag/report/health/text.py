@@ -48,7 +48,7 @@ def render_health_text(
     _differences(report, console, compare=compare)
     for note in report.notes:
         say(console, "note", visible(note))
-    for fitness, what in ((HostFitness.FATAL, "drain"), (HostFitness.FAULTY, "unfit")):
+    for fitness, what in ((HostFitness.FATAL, "drain"), (HostFitness.FAULTY, "faulty")):
         if not alone and (names := describe.named(report, fitness)):
             say_whole(console, what, names)
     verdict = describe.verdict(report)
@@ -62,7 +62,7 @@ def _findings(report: HealthReport, console: Console, *, verbose: bool) -> None:
     groups = describe.groups(report, Severity if verbose else weighed)
     shown = groups if verbose else groups[:_SHOWN]
     for group in shown:
-        text = describe.told(group, alone=len(report.hosts) == 1)
+        text = f"{describe.told(group, alone=len(report.hosts) == 1)} ({group.check})"
         steps = dict.fromkeys(one.next for _, one in group.findings if one.next)
         for step in list(steps)[: None if verbose else 1]:
             text += f"\n-> {visible(step)}"
