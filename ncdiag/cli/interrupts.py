@@ -21,6 +21,18 @@ def leave_at_once() -> None:
     _handle(_leave)
 
 
+def end_at_once() -> None:
+    """End as after an interrupt, without waiting for threads: one may be held for ever."""
+    leave_at_once()
+    for stream, text in ((sys.stdout, ""), (sys.stderr, "ncdiag: interrupted\n")):
+        try:
+            stream.write(text)
+            stream.flush()
+        except (OSError, ValueError):
+            pass  # whoever read it is gone
+    os._exit(_EXIT_CODE)
+
+
 def catch() -> None:
     """Have all three raise ``KeyboardInterrupt``, and be remembered by :func:`asked`."""
     sys.unraisablehook = _raise_again

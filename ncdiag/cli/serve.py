@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ncdiag.cli import console, options
+from ncdiag.cli import console, interrupts, options
 
 _SERVED = "What is served"
 _REACHED = "Who reaches it"
@@ -88,12 +88,16 @@ def serve(
     """
     from ncdiag.cli.serving.start import serve_until_stopped
 
-    serve_until_stopped(
-        reports=reports,
-        metrics=metrics,
-        store=store,
-        bind=bind,
-        port=port,
-        token_file=token_file,
-        messages=console.messages(quiet=quiet, no_color=no_color),
-    )
+    try:
+        serve_until_stopped(
+            reports=reports,
+            metrics=metrics,
+            store=store,
+            bind=bind,
+            port=port,
+            token_file=token_file,
+            messages=console.messages(quiet=quiet, no_color=no_color),
+        )
+    except KeyboardInterrupt:
+        # Python would wait for a reader, which a dead file server may hold for ever.
+        interrupts.end_at_once()

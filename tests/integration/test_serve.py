@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -280,3 +280,41 @@ def test_an_interrupt_ends_it_while_clients_wait(reports: Path) -> None:
         client.send(b"GET /")
         served.process.send_signal(signal.SIGINT)
         assert served.process.wait(30) == 130
+
+
+HANGS = """
+import sys, threading
+from ncdiag.cli import interrupts, main
+from ncdiag.cli.serving import site
+
+def hang(_):
+    print("asked", file=sys.stderr, flush=True)
+    threading.Event().wait()
+
+site.read_textfiles = hang
+sys.argv = ["ncdiag", "serve", "--reports", sys.argv[1], "--port", "0"]
+main.main()
+"""
+
+
+def test_a_file_server_that_does_not_answer_holds_up_neither_healthz_nor_an_interrupt(
+    tmp_path: Path,
+) -> None:
+    argv = (sys.executable, "-c", HANGS, str(tmp_path))
+    process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
+    with process, ExitStack() as clients:
+        try:
+            assert process.stderr is not None
+            found = re.search(r":(\d+)/$", process.stderr.readline().strip())
+            assert found is not None
+            served = Served(process, int(found[1]))
+            for _ in range(10):  # more than there are readers
+                client = clients.enter_context(served.connect())
+                client.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert process.stderr.readline() == "asked\n"
+            assert served.get("/healthz") == (200, b"ok\n")
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+            assert process.stderr.read() == "ncdiag: interrupted\n"
+        finally:
+            process.kill()

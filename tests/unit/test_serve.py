@@ -1,7 +1,9 @@
 import os
 import socket
 import string
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
@@ -25,6 +27,7 @@ from ncdiag.cli.serving.request import (
 )
 from ncdiag.cli.serving.site import Answer, Site, close
 from ncdiag.cli.serving.start import token_of
+from ncdiag.cli.serving.textfiles import Kept
 from ncdiag.model.errors import UsageError
 from ncdiag.model.secrets import TOKEN_VARIABLE
 from ncdiag.model.verdict import SweepReport
@@ -471,3 +474,58 @@ def test_a_folder_that_grows_without_end_is_listed_up_to_a_limit(
     shown, left_out = folder.shown()
     assert ([one.name for one in shown], left_out) == (["4", "3"], 3)
     assert folder.newest_metrics() == ["the_only_burn_in 1\n"]
+
+
+def test_what_is_made_anew_is_given_out_as_it_was_meanwhile() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    texts = iter([b"old", b"new"])
+
+    def make() -> bytes:
+        text = next(texts)
+        if text == b"new":
+            begun.set()
+            go_on.wait(60)
+        return text
+
+    kept = Kept(make, 0.0)
+    assert kept.get() == b"old"
+    with ThreadPoolExecutor(1) as pool:
+        made = pool.submit(kept.get)
+        assert begun.wait(60)
+        assert kept.get() == b"old"
+        go_on.set()
+        assert made.result(60) == b"new"
+
+
+@pytest.mark.parametrize("before", [[b"old"], []])
+def test_what_is_too_long_in_the_making_is_an_error(before: list[bytes]) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    texts = iter([*before, b"new"])
+
+    def make() -> bytes:
+        text = next(texts)
+        if text == b"new":
+            begun.set()
+            go_on.wait(60)
+        return text
+
+    kept = Kept(make, 0.0, longest_s=0.0)
+    for text in before:
+        assert kept.get() == text
+    with ThreadPoolExecutor(1) as pool:
+        made = pool.submit(kept.get)
+        assert begun.wait(60)
+        with pytest.raises(TimeoutError):
+            kept.get()
+        go_on.set()
+        assert made.result(60) == b"new"
+
+
+def test_no_file_is_read_to_tell_that_it_lives_or_to_refuse(site: Site) -> None:
+    told = site.answer_at_once(get("/healthz"))
+    assert told is not None
+    assert body(told) == b"ok\n"
+    assert site.answer_at_once(get("/metrics")) is None
+    refused = site.answer_at_once(get("/metrics", host="elsewhere"))
+    assert refused is not None
+    assert refused.status == HTTPStatus.MISDIRECTED_REQUEST

@@ -9,7 +9,6 @@ import os
 import resource
 import socket
 import sys
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from typing import Any, Final
 
 from ncdiag.cli.serving.folder import OpenFile
 from ncdiag.cli.serving.request import MAX_HEAD_BYTES, BadRequestError, Request, parse_request
-from ncdiag.cli.serving.site import Answer, close, failure
+from ncdiag.cli.serving.site import Answer, Site, close, failure
 from ncdiag.model.text import visible
 
 _READERS: Final = 4
@@ -42,10 +41,8 @@ class Limits:
 class Server:
     """Answers requests on one listening socket until it is interrupted."""
 
-    def __init__(
-        self, answer: Callable[[Request], Answer], listening: socket.socket, limits: Limits
-    ) -> None:
-        self._answer = answer
+    def __init__(self, site: Site, listening: socket.socket, limits: Limits) -> None:
+        self._site = site
         self._listening = listening
         self._limits = replace(limits, connections=most_connections(limits.connections))
         # Those that wait for a request, who has waited longest first; and all of them.
@@ -69,12 +66,11 @@ class Server:
         await server.serve_forever()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._connections) >= self._limits.connections and not self._make_room():
-            await self._send(writer, failure(HTTPStatus.SERVICE_UNAVAILABLE), keep=False)
-            writer.close()
-            return
-        self._connections.add(writer)
         try:
+            if len(self._connections) >= self._limits.connections and not self._make_room():
+                await self._send(writer, failure(HTTPStatus.SERVICE_UNAVAILABLE), keep=False)
+                return
+            self._connections.add(writer)
             first = True
             while await self._exchange(reader, writer, first=first):
                 first = False
@@ -111,7 +107,8 @@ class Server:
             self._waiting.pop(writer, None)
         if request is None:
             return False
-        answer = await self._answer_in_time(request)
+        # Also while all readers wait for a file server, it can be told that this process lives.
+        answer = self._site.answer_at_once(request) or await self._answer_in_time(request)
         await self._send(writer, answer, keep=request.keep, bodiless=request.method == "HEAD")
         return request.keep
 
@@ -126,7 +123,7 @@ class Server:
 
     def _answered(self, request: Request) -> Answer:
         try:
-            return self._answer(request)
+            return self._site.answer(request)
         except OSError:
             return failure(HTTPStatus.SERVICE_UNAVAILABLE)
 
@@ -187,7 +184,7 @@ def _close_late(job: "Future[Answer]") -> None:
 def _tell(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """A line for what went wrong outside of all requests, such as no more files to open."""
     error = context.get("exception")
-    if not isinstance(error, KeyboardInterrupt):
+    if not isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
         _say(f"{context.get('message')}: {error}")
 
 

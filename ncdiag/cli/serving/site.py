@@ -70,19 +70,25 @@ class Site:
         self._metrics = Kept(self._make_metrics, _KEPT_S)
         self._ledger = Kept(self._make_ledger, _LEDGER_KEPT_S)
 
-    def answer(self, request: Request) -> Answer:
-        """The answer to ``request``; reads files, and writes none."""
+    def answer_at_once(self, request: Request) -> Answer | None:
+        """The answer for which no file is read; ``None`` where :meth:`answer` has to read some."""
         refused = self._refused(request)
         if refused is not None:
             return refused
-        parts = segments(request.target)
-        match parts:
+        if segments(request.target) == ["healthz"]:
+            return _answer(HTTPStatus.OK, b"ok\n", _PLAIN)
+        return None
+
+    def answer(self, request: Request) -> Answer:
+        """The answer to ``request``; reads files, and writes none. May raise OSError."""
+        known = self.answer_at_once(request)
+        if known is not None:
+            return known
+        match segments(request.target):
             case [""]:
                 return _page(self._index.get())
             case ["metrics"]:
                 return _answer(HTTPStatus.OK, self._metrics.get(), _EXPOSITION)
-            case ["healthz"]:
-                return _answer(HTTPStatus.OK, b"ok\n", _PLAIN)
             case ["reports", *folders, file] if folders:
                 opened = self._folder.open(folders, file)
                 if opened is not None:

@@ -47,7 +47,7 @@ def serve_until_stopped(
     site = Site(ReportFolder.of(reports), token=token, textfiles=metrics, store=_store_of(store))
     with _listening(address, port) as listening:
         messages.print(f"serving {visible(str(reports))} at {_url(listening)}", soft_wrap=True)
-        Server(site.answer, listening, limits or Limits()).run()
+        Server(site, listening, limits or Limits()).run()
 
 
 def address_of(bind: str) -> str:

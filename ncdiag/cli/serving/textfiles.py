@@ -19,6 +19,8 @@ _MOST_FILES: Final = 1000
 _MOST_BYTES: Final = 64 << 20
 # How old evidence may be that is counted; a policy may let it count for longer.
 _EVIDENCE_S: Final = 30 * 86_400.0
+# How long a page may be in the making, as on a file server that does not answer.
+_LONGEST_S: Final = 30.0
 
 
 def check_textfiles(paths: Sequence[Path]) -> None:
@@ -73,19 +75,36 @@ def ledger_text(path: Path) -> str | None:
 
 
 class Kept:
-    """What ``make`` gave, for so many seconds; whoever comes meanwhile waits for the one making."""
+    """What ``make`` gave, for so many seconds; whoever comes while it is made anew gets the old.
 
-    def __init__(self, make: Callable[[], bytes], for_s: float) -> None:
+    Where that takes longer than ``longest_s``, what is old is given out no more.
+    """
+
+    def __init__(
+        self, make: Callable[[], bytes], for_s: float, longest_s: float = _LONGEST_S
+    ) -> None:
         self._make = make
         self._for_s = for_s
+        self._longest_s = longest_s
         self._lock = threading.Lock()
         self._until_s = 0.0
-        self._data = b""
+        self._data: bytes | None = None
 
     def get(self) -> bytes:
-        """Made now, or a few seconds ago."""
-        with self._lock:
-            if time.monotonic() >= self._until_s:
-                self._data = self._make()
-                self._until_s = time.monotonic() + self._for_s
-            return self._data
+        """Made now, or a few seconds ago. Raises TimeoutError where it takes too long."""
+        old = self._data
+        if old is None:
+            is_ours = self._lock.acquire(timeout=self._longest_s)
+        else:
+            is_ours = self._lock.acquire(blocking=False)
+        if is_ours:
+            try:
+                if self._data is None or time.monotonic() >= self._until_s:
+                    self._data = self._make()
+                    self._until_s = time.monotonic() + self._for_s
+                return self._data
+            finally:
+                self._lock.release()
+        if old is None or time.monotonic() >= self._until_s + self._longest_s:
+            raise TimeoutError
+        return old
