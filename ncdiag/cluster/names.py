@@ -24,6 +24,7 @@ _ZONE = re.compile(r"%[A-Za-z0-9._-]{1,32}")
 _IPV4_LIKE = re.compile(r"\d+\.\d+\.\d+\.\d+", re.ASCII)
 BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
+_OUTSIDE_BRACKETS = re.compile(r",(?![^\[]*\])")
 _LONG_NUMBER = re.compile(rf"\d{{{_MAX_DIGITS + 1}}}", re.ASCII)
 
 
@@ -37,6 +38,11 @@ def expand(target: str) -> tuple[str, ...]:
     except NodeSetException as error:
         raise UsageError(f"not a node set: {shown(target)}: {_first_line(error)}") from None
     return tuple(_check_name(name) for name in names)
+
+
+def parted(text: str) -> list[str]:
+    """The node sets of ``a,b,gpu[1-4,7]``: a comma inside of brackets parts none."""
+    return _OUTSIDE_BRACKETS.split(text)
 
 
 def check_count(count: int) -> None:

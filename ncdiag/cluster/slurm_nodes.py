@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ncdiag.cluster.names import expand
+from ncdiag.cluster.names import expand, parted
 from ncdiag.cluster.processes import ask
 from ncdiag.model.errors import UsageError
 from ncdiag.model.text import visible
@@ -98,9 +98,7 @@ def allocated_nodes(environment: Mapping[str, str] = os.environ) -> frozenset[st
     if not environment.get(JOB_VARIABLE) or not nodes:
         return None
     try:
-        return frozenset(
-            name for entry in re.split(r",(?![^\[]*\])", nodes) for name in expand(entry)
-        )
+        return frozenset(name for entry in parted(nodes) for name in expand(entry))
     except UsageError as error:
         raise UsageError(f"{_NODES_VARIABLE}: {error}") from None
 

@@ -1,6 +1,5 @@
 """Writes the report directory: each file whole, or not at all."""
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from ncdiag.model.errors import UndecidedError
 from ncdiag.model.text import visible
 from ncdiag.model.verdict import SweepReport
 from ncdiag.report.presentable import presentable
+from ncdiag.store.whole_file import replacing
 
 
 def write_all(report: SweepReport, directory: Path) -> None:
@@ -66,11 +66,5 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with unfinished.open("wb") as file:
-            file.write(data)
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    with replacing(path, path.stat() if path.exists() else None) as file:
+        file.write(data)

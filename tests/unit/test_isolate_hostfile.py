@@ -133,6 +133,13 @@ def test_a_missing_file_and_a_folder_are_one_line(tmp_path: Path) -> None:
         HostfilePlace(tmp_path).ask()
 
 
+@pytest.mark.timeout(20)
+def test_a_pipe_that_nobody_writes_into_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="this is no file to be written over"):
+        HostfilePlace(tmp_path / "pipe").ask()
+
+
 def test_a_file_that_cannot_be_replaced_stays_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

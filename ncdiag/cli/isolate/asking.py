@@ -1,7 +1,6 @@
 """What all commands of ``ncdiag isolate`` do first: open the ledger, decide, find the place."""
 
 import getpass
-import re
 import secrets
 import shlex
 import socket
@@ -10,7 +9,6 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
 from ncdiag.cli.isolate.arguments import PlaceKind
 from ncdiag.isolate.apply import Rules, Who

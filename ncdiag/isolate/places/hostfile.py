@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ncdiag.cluster.inventory import MAX_FILE_BYTES, parse_hosts
-from ncdiag.cluster.names import expand
+from ncdiag.cluster.names import expand, parted
 from ncdiag.isolate.places.base import Asked, LeftAloneError, Standing, asking, with_aliases
 from ncdiag.model.errors import UndecidedError, UsageError
 from ncdiag.model.isolation import PlaceState
 from ncdiag.model.nodes import fold
 from ncdiag.model.text import visible
+from ncdiag.store.whole_file import replacing
 
 # Nobody takes so long to write one.
 _ABANDONED_S: Final = 3600.0
@@ -30,7 +31,6 @@ _OURS: Final = re.compile(r"# (?P<reason>ncdiag:[^|]*) \| (?P<line>.*)", re.DOTA
 _ENTRY: Final = re.compile(
     r"(?P<before>\s*(?:[^@\s]*@)?)(?P<names>\S+?)(?P<after>(?::\d+)?(?:\s.*)?)"
 )
-_OUTSIDE_BRACKETS: Final = re.compile(r",(?![^\[]*\])")
 
 
 class Line(NamedTuple):
@@ -83,7 +83,7 @@ class HostfilePlace:
 
     def _read(self) -> tuple[str, os.stat_result]:
         try:
-            with self._path.open("rb") as file:
+            with open(self._path, "rb", opener=_at_once) as file:
                 about = os.fstat(file.fileno())
                 if not stat.S_ISREG(about.st_mode):
                     raise UsageError(f"--file {self._shown}: this is no file to be written over")
@@ -100,33 +100,30 @@ class HostfilePlace:
     def _write(self, text: str, read: os.stat_result) -> None:
         """Put ``text`` in the place of what was read, with its owner and mode."""
         path = Path(os.path.realpath(self._path))
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         _clear_abandoned(path)
         try:
-            try:
-                with unfinished.open("wb") as file:
-                    file.write(text.encode())
-                    os.fchmod(file.fileno(), stat.S_IMODE(read.st_mode))
-                    with suppress(PermissionError):  # not ours to give away
-                        os.fchown(file.fileno(), read.st_uid, read.st_gid)
-                    file.flush()
-                    os.fsync(file.fileno())
+            with replacing(path, read) as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
                 now = path.stat()
                 if (now.st_ino, now.st_mtime_ns) != (read.st_ino, read.st_mtime_ns):
                     raise UsageError(f"{self._shown} was changed by somebody at that moment; again")
-                unfinished.replace(path)
-            finally:
-                unfinished.unlink(missing_ok=True)
         except OSError as error:
             said = error.strerror or f"{error}"
             raise UndecidedError(f"cannot write {self._shown}: {said}") from error
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open a file; a pipe that nobody writes into holds nobody up."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _clear_abandoned(path: Path) -> None:
     """Take away what runs left beside the file that were killed while they wrote it."""
     with suppress(OSError):
         for left in path.parent.glob(f".{glob.escape(path.name)}.[0-9]*.tmp"):
-            if time.time() - left.stat().st_mtime > _ABANDONED_S:
+            if time.time() - left.lstat().st_mtime > _ABANDONED_S:
                 left.unlink()
 
 
@@ -213,6 +210,6 @@ def _folded(names: Sequence[str]) -> Sequence[str]:
     """Node sets, one a line, that are these names in this order."""
     if not names:
         return ()
-    parts = _OUTSIDE_BRACKETS.split(fold(names))
+    parts = parted(fold(names))
     again = [name for part in parts for name in expand(part)]
     return parts if again == list(names) else names
