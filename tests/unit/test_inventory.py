@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncdiag.cluster.inventory import MAX_FILE_BYTES, check_hosts, parse_hosts, read_hosts
-from ncdiag.cluster.names import MAX_HOSTS
+from ncdiag.cluster.names import MAX_HOSTS, parted
 from ncdiag.model.errors import UsageError
 from ncdiag.model.host import Host
 
@@ -340,3 +340,16 @@ def test_hosts_from_elsewhere_are_held_to_the_same_rules(
     good = parse("root@n1:22 nic=eth0 address=10.0.0.1\nn2\n[fe80::1%eth0]")
     check_hosts(good)
     assert complaint in refusal(check_hosts, (replace(good[0], **change), *good[1:]))
+
+
+@pytest.mark.parametrize(
+    ("text", "sets"),
+    [
+        ("gpu1", ["gpu1"]),
+        ("a,gpu[1-4,7],b", ["a", "gpu[1-4,7]", "b"]),
+        ("gpu[1,2]x[3,4],b", ["gpu[1,2]x[3,4]", "b"]),
+        ("a,", ["a", ""]),
+    ],
+)
+def test_a_comma_inside_of_brackets_parts_no_node_sets(text: str, sets: list[str]) -> None:
+    assert parted(text) == sets
