@@ -150,8 +150,8 @@ def test_exactly_the_planned_nodes_are_drained_and_undo_restores_exactly_those(
     assert operator.drained() == {"h9": "bad DIMM, ticket 7"}
     applied = operator.ncdiag("apply", "--to", "slurm", "--yes")
     assert applied.returncode == 0, applied.stderr
-    assert "left alone h9: Slurm says it is idle+drain: bad DIMM, ticket 7" in applied.stdout
-    assert "left alone h77: no host of that name there" in applied.stdout
+    assert "left alone  h9: Slurm says it is idle+drain: bad DIMM, ticket 7" in applied.stdout
+    assert "left alone  h77: no host of that name there" in applied.stdout
     assert "slurm: isolated: h[2-3] (of 10 hosts)" in applied.stdout
     drained = operator.drained()
     assert drained.keys() == {"h2", "h3", "h9"}
@@ -176,7 +176,7 @@ def test_a_drain_that_an_administrator_took_over_is_not_undone(operator: Operato
     operator.drain("h2", "mine: waits for a new NIC")
     undone = operator.ncdiag("undo", "--yes")
     assert undone.returncode == 0
-    assert "left alone h2: changed since: Slurm says it is idle+drain: mine" in undone.stdout
+    assert "left alone  h2: changed since: Slurm says it is idle+drain: mine" in undone.stdout
     assert operator.drained() == {"h2": "mine: waits for a new NIC"}
 
 

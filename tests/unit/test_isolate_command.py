@@ -276,6 +276,7 @@ def test_whom_undo_took_back_in_is_held_back_in_show_in_plans_and_in_exports(run
     shown = " ".join(run("show", "gpu003")[1].split())
     assert "gpu003: held back, operator" in shown
     assert "took it back in on 20" in shown
+    assert "until" not in shown
     assert "next: it stays in meanwhile; ncdiag isolate add gpu003 puts it on the list" in shown
     assert run("export")[:2] == (0, "")
     code, out, _ = run("plan", *TO_FILE)

@@ -39,7 +39,9 @@ class IsolationList:
 
 
 def until(decision: Decision) -> str:
-    """When a decision ends by itself."""
+    """When a decision ends by itself; nothing where it is held back and has not begun."""
+    if decision.held_back is not None:
+        return ""
     if decision.until_s is not None:
         return moment(decision.until_s)
     return _REPAIRED if decision.sticky else ""

@@ -41,7 +41,7 @@ def render_stragglers_text(report: StragglerReport, console: Console, source: st
         say_whole(console, "hosts", fold([visible(host) for host in report.slow_hosts]))
     line = Text(f"{_word(report)}: ", style=_STYLES[report.verdict])
     line.append(visible(verdict(report)), style="default")
-    console.print(line, soft_wrap=True)
+    console.print(line)
 
 
 def chance(report: StragglerReport) -> str:
