@@ -140,10 +140,10 @@ def _repairs(report: BurnInReport) -> list[str]:
         for one in run.findings:
             if one.next and one.host in out:
                 steps[one.next.replace(one.host, "HOST")][one.host] = None
-    told = {host for hosts in steps.values() for host in hosts}
-    for one in hosts_of(report, Outcome.UNDECIDED):
-        if one.name not in told:
-            steps[_AGAIN][one.name] = None
+    told = {name for hosts in steps.values() for name in hosts}
+    for host in hosts_of(report, Outcome.UNDECIDED):
+        if host.name not in told:
+            steps[_AGAIN][host.name] = None
     shown = sorted(steps.items(), key=lambda item: -len(item[1]))
     lines = []
     for step, hosts in shown[:_STEPS_SHOWN]:
