@@ -56,19 +56,10 @@ def begin(
     messages: Console,
 ) -> BurnInPlan:
     """What will be done; raises :class:`UsageError` for what cannot be."""
-    if need is not None and need > len(hosts):
-        raise UsageError(
-            f"--need {need} is more than the {format_count(len(hosts), 'host')} of --nodes; "
-            "give more hosts, or need fewer"
-        )
-    if budget_s is not None and duration_s is not None and budget_s > duration_s:
-        raise UsageError(
-            "--budget is what one pass may take, and --duration how long passes are repeated: "
-            f"{format_duration(budget_s)} is more than {format_duration(duration_s)}"
-        )
+    _check_need(need, len(hosts))
+    _check_times(budget_s, duration_s)
     chosen = Level(level)
     pass_s = budget_s or min(LEVEL_BUDGET_S[chosen], duration_s or LEVEL_BUDGET_S[chosen])
-    repeated = f", repeated for {format_duration(duration_s)}" if duration_s else ""
     launcher = way.launcher_for(hosts).name
     return BurnInPlan(
         hosts=tuple(hosts),
@@ -84,15 +75,42 @@ def begin(
         launcher=launcher,
         profile=profile,
         settings={
-            "budget": f"{format_duration(pass_s)} a pass{repeated}",
+            "budget": _budget(pass_s, duration_s),
             "launcher": launcher,
-            "engine": _ENGINE,
-            "faulty below": f"{faulty_below:g} of the yardstick",
-            "seed": str(seed),
-            "profile": profile or "none",
+            **_settings(faulty_below, seed, profile),
         },
         versions=of_this_host(_SHOWN_VERSIONS),
     )
+
+
+def _check_need(need: int | None, hosts: int) -> None:
+    if need is not None and need > hosts:
+        raise UsageError(
+            f"--need {need} is more than the {format_count(hosts, 'host')} of --nodes; "
+            "give more hosts, or need fewer"
+        )
+
+
+def _check_times(budget_s: float | None, duration_s: float | None) -> None:
+    if budget_s is not None and duration_s is not None and budget_s > duration_s:
+        raise UsageError(
+            "--budget is what one pass may take, and --duration how long passes are repeated: "
+            f"{format_duration(budget_s)} is more than {format_duration(duration_s)}"
+        )
+
+
+def _settings(faulty_below: float, seed: int, profile: str | None) -> dict[str, str]:
+    return {
+        "engine": _ENGINE,
+        "faulty below": f"{faulty_below:g} of the yardstick",
+        "seed": str(seed),
+        "profile": profile or "none",
+    }
+
+
+def _budget(pass_s: float, duration_s: float | None) -> str:
+    repeated = f", repeated for {format_duration(duration_s)}" if duration_s else ""
+    return f"{format_duration(pass_s)} a pass{repeated}"
 
 
 def show_plan(plan: BurnInPlan, way: Way, console: Console) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ncdiag.measure.burn_in.narrow import Narrowed, narrow
+from ncdiag.measure.burn_in.narrow import Narrowed, Trial, narrow
 from ncdiag.measure.burn_in.result import StageOutcome
 from ncdiag.measure.burn_in.testbed import Deadline, Testbed
 from ncdiag.model.bench import BenchRun
@@ -82,6 +82,19 @@ def _look_for_culprits(
         outcome.passed = tuple(hosts)
         return
     found = Narrowed(undecided=list(hosts)) if repeated is None else narrow(hosts, works)
+    _tell(bed, outcome, found, hosts, works, pass_number=pass_number)
+
+
+def _tell(
+    bed: Testbed,
+    outcome: StageOutcome,
+    found: Narrowed,
+    hosts: Sequence[str],
+    works: Trial,
+    *,
+    pass_number: int,
+) -> None:
+    """Add what the trials say of each host."""
     gone = [host for host in found.blamed if host not in set(bed.fleet.up)]
     outcome.findings += [_finding(host, "was lost", pass_number) for host in gone]
     blamed = set(found.blamed)

@@ -182,29 +182,7 @@ def _judge(
     first, again = found.figures.get(rank), found.again.get(rank)
     own = f"gpu{gpu}" if rule is ON_GPUS else None
 
-    def finding(
-        outcome: Outcome,
-        reason: str,
-        confidence: float = 0.0,
-        *,
-        component: str | None = own,
-        isolates: bool = True,
-        class_: str = BURN_IN,
-    ) -> StageFinding:
-        return StageFinding(
-            host=host,
-            stage=Stage.LOCAL,
-            outcome=outcome,
-            reason=reason,
-            confidence=confidence,
-            confirmed=outcome is Outcome.REJECTED,
-            isolates=isolates and outcome is Outcome.REJECTED,
-            component=component,
-            class_=class_,
-            next=_NEXT,
-            pass_number=pass_number,
-        )
-
+    finding = partial(_finding, host, pass_number, component=own)
     if first is None:
         why = visible(found.failed_again.get(rank) or found.failed[rank])
         if again is None:
@@ -220,6 +198,32 @@ def _judge(
         _judge_figure(rank, name, found, rule, partial(finding, class_=_class_of(name)))
         for name in odd
     ]
+
+
+def _finding(
+    host: str,
+    pass_number: int,
+    outcome: Outcome,
+    reason: str,
+    confidence: float = 0.0,
+    *,
+    component: str | None,
+    isolates: bool = True,
+    class_: str = BURN_IN,
+) -> StageFinding:
+    return StageFinding(
+        host=host,
+        stage=Stage.LOCAL,
+        outcome=outcome,
+        reason=reason,
+        confidence=confidence,
+        confirmed=outcome is Outcome.REJECTED,
+        isolates=isolates and outcome is Outcome.REJECTED,
+        component=component,
+        class_=class_,
+        next=_NEXT,
+        pass_number=pass_number,
+    )
 
 
 def _class_of(name: Name) -> str:
