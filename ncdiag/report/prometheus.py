@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
 
 from ncdiag.model.verdict import HostStatus, LinkStatus, LinkVerdict, SweepReport, Verdict
 from ncdiag.report import describe
-from ncdiag.report.exposition import Sample, gauge
+from ncdiag.report.exposition import Sample, finished, gauge
 
 # Every labelled link is a time series of its own: the worst are kept, a fleet that is slow
 # everywhere shows in the counts by status.
@@ -40,7 +39,7 @@ def _families(report: SweepReport) -> Iterator[tuple[str, str, Iterable[Sample]]
     yield (
         "finished_timestamp_seconds",
         "When the last sweep ended, in seconds since 1970.",
-        _finished(report),
+        finished(report.started, report.seconds),
     )
     yield "duration_seconds", "How long the last sweep took.", [({}, report.seconds)]
     yield (
@@ -81,14 +80,6 @@ def _families(report: SweepReport) -> Iterator[tuple[str, str, Iterable[Sample]]
         f"Measured over expected (or the fleet's) bandwidth of the worst {_MAX_LINKS} links.",
         _slow_links(diagnosis.links),
     )
-
-
-def _finished(report: SweepReport) -> list[Sample]:
-    try:
-        started = datetime.fromisoformat(report.started)
-        return [({}, (started + timedelta(seconds=report.seconds)).timestamp())]
-    except (ValueError, OverflowError):
-        return []
 
 
 def _slow_links(links: Iterable[LinkVerdict]) -> list[Sample]:

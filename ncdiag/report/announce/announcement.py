@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
 from ncdiag.model.errors import ExitCode
 from ncdiag.model.text import visible
+from ncdiag.report.exposition import ended
 
 
 class Status(StrEnum):
@@ -81,11 +81,8 @@ class Announcement:
     @property
     def ended(self) -> str:
         """When it ended, UTC in ISO 8601."""
-        try:
-            began = datetime.fromisoformat(self.started)
-            return f"{began + timedelta(seconds=self.seconds):%Y-%m-%dT%H:%M:%SZ}"
-        except (ValueError, OverflowError):
-            return self.started
+        end = ended(self.started, self.seconds)
+        return self.started if end is None else f"{end:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def worst_by_host(items: Iterable[Item]) -> dict[str, Status]:

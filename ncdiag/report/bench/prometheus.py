@@ -1,11 +1,10 @@
 """``metrics.prom``: a Prometheus textfile, as node_exporter's textfile collector reads it."""
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
 
 from ncdiag.model.bench import BenchCurve, BenchFindingKind, BenchReport, BenchSeverity
 from ncdiag.model.verdict import Verdict
-from ncdiag.report.exposition import Sample, gauge
+from ncdiag.report.exposition import Sample, finished, gauge
 
 
 def render(report: BenchReport) -> str:
@@ -24,7 +23,11 @@ def _families(report: BenchReport) -> Iterator[tuple[str, str, Iterable[Sample]]
         "The verdict of the last benchmark: 1 on the one that holds.",
         [({**which, "verdict": one}, float(one is report.verdict)) for one in Verdict],
     )
-    yield "finished_timestamp_seconds", "When it ended, since 1970.", _finished(report, which)
+    yield (
+        "finished_timestamp_seconds",
+        "When it ended, since 1970.",
+        finished(report.started, report.seconds, which),
+    )
     yield "duration_seconds", "How long it took.", [(which, report.seconds)]
     faults = [one.kind for one in report.findings if one.severity is BenchSeverity.FAULT]
     yield (
@@ -65,11 +68,3 @@ def _by_ranks(report: BenchReport) -> list[BenchCurve]:
 
 def _plateau(curve: BenchCurve) -> float:
     return float("inf") if curve.plateau_busbw_gb_per_s is None else curve.plateau_busbw_gb_per_s
-
-
-def _finished(report: BenchReport, which: dict[str, str]) -> list[Sample]:
-    try:
-        started = datetime.fromisoformat(report.started)
-        return [(which, (started + timedelta(seconds=report.seconds)).timestamp())]
-    except (ValueError, OverflowError):
-        return []

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
 
 from ncdiag.model.burn_in import BurnInReport, GateVerdict, Outcome
-from ncdiag.report.exposition import Sample, gauge
+from ncdiag.report.exposition import Sample, finished, gauge
 
 
 def render(report: BurnInReport) -> str:
@@ -26,7 +25,11 @@ def _families(report: BurnInReport) -> Iterator[tuple[str, str, Iterable[Sample]
         [({"verdict": one}, float(one is report.verdict)) for one in GateVerdict],
     )
     yield "confidence_ratio", "How sure that verdict is.", [({}, report.confidence)]
-    yield "finished_timestamp_seconds", "When it ended, since 1970.", _finished(report)
+    yield (
+        "finished_timestamp_seconds",
+        "When it ended, since 1970.",
+        finished(report.started, report.seconds),
+    )
     yield "duration_seconds", "How long it took.", [({}, report.seconds)]
     yield "passes", "How often all stages were begun.", [({}, report.passes)]
     yield "interrupted", "1 if it was stopped.", [({}, float(report.interrupted))]
@@ -56,11 +59,3 @@ def _families(report: BurnInReport) -> Iterator[tuple[str, str, Iterable[Sample]
         "1 if the host itself is to blame and should be left out of jobs.",
         [({"host": one.name}, float(one.name in isolate)) for one in report.hosts],
     )
-
-
-def _finished(report: BurnInReport) -> list[Sample]:
-    try:
-        started = datetime.fromisoformat(report.started)
-        return [({}, (started + timedelta(seconds=report.seconds)).timestamp())]
-    except (ValueError, OverflowError):
-        return []

@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
 
 from ncdiag.model.health import HealthReport, HostFitness, HostHealth, SourceState
 from ncdiag.model.text import visible
-from ncdiag.report.exposition import Sample, gauge
+from ncdiag.report.exposition import Sample, finished, gauge
 
 
 def render_health_metrics(report: HealthReport) -> str:
@@ -45,7 +44,7 @@ def _families(report: HealthReport) -> Iterator[tuple[str, str, Iterable[Sample]
     yield (
         "finished_timestamp_seconds",
         "When hosts were last judged, in seconds since 1970.",
-        _finished(report),
+        finished(report.started, report.seconds),
     )
 
 
@@ -88,11 +87,3 @@ def _source_seconds(hosts: Iterable[HostHealth]) -> Iterator[Sample]:
 
 def _interval(report: HealthReport) -> list[Sample]:
     return [] if report.interval_s is None else [({}, report.interval_s)]
-
-
-def _finished(report: HealthReport) -> list[Sample]:
-    try:
-        started = datetime.fromisoformat(report.started)
-        return [({}, (started + timedelta(seconds=report.seconds)).timestamp())]
-    except (ValueError, OverflowError):
-        return []
