@@ -86,10 +86,13 @@ def why_refused(changes: Sequence[Change], situation: Situation, budget: Budget)
 
 
 def _weakness(decision: Decision) -> int:
-    """Of decisions on one host under several names, whoever wants it out goes before others."""
-    if decision.action in _WANTED_OUT and not decision.held_back:
-        return 0
-    return 1 if decision.action is Action.RELEASE else 2
+    """Of decisions on one host under several names, whoever wants it out goes before others.
+
+    Who is held back takes nobody out, and lets nobody in either.
+    """
+    if decision.action in _WANTED_OUT:
+        return 1 if decision.held_back else 0
+    return 2 if decision.action is Action.RELEASE else 3
 
 
 def reason_of(decision: Decision) -> str:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -334,6 +334,9 @@ class TestNames:
         assert place.changed == ["n01"]
         both = rules(decision("n01", Action.RELEASE), decision(full))
         assert plan(ledger, place, both).changes == ()
+        grace = replace(decision(full), held_back="just booted")
+        held = rules(decision("n01", Action.RELEASE), grace)
+        assert plan(ledger, place, held).changes == ()
         none = rules(decision("n01", Action.RELEASE), decision(full, Action.WATCH))
         assert done(apply(ledger, place, none, who("p2"))) == [full]
         assert ledger.isolated() == {}
