@@ -14,8 +14,9 @@ import sys
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Final, cast, get_type_hints
 
@@ -29,6 +30,7 @@ from ncdiag.health.collector import (
     no_answer,
     one_line,
 )
+from ncdiag.health.sources.merge_gpus import merge
 from ncdiag.health.sources.place import HostRoot
 from ncdiag.health.sources.table import SOURCES
 from ncdiag.health.starvation import waited_for_cpu_s
@@ -56,8 +58,22 @@ _MARGIN_S: Final = 0.4
 _KILL_GRACE_S: Final = 0.2
 _CHUNK: Final = 1 << 16
 _MOST_BYTES: Final = 32 << 20
-# Children that did not end when they were killed; looked at again with the next collection.
-_abandoned: list["subprocess.Popen[bytes]"] = []
+# With so many children that did not end when they were killed, what held them up is left alone.
+_MOST_HELD_UP: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _HeldUp:
+    """A child that did not end when it was killed, and the sources that did not answer it."""
+
+    process: "subprocess.Popen[bytes]"
+    root: str
+    sources: Collection[Source]
+    since_s: float
+
+
+# Looked at again with the next collection.
+_held_up: list[_HeldUp] = []
 
 
 class HealthTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,14 +102,16 @@ def collect_health(
     if not root.is_dir():
         raise UsageError(f"{visible(str(root))}: no folder of a host's facts; check root=")
     began_s = time.monotonic()
+    avoided = _avoided(str(root), wanted)
     task = CollectorTask(
         root=str(root),
-        sources=wanted,
+        sources=tuple(source for source in wanted if source not in avoided),
         until_s=began_s + limit_s - min(_MARGIN_S, limit_s / 4),
         starved_s=starved_s,
     )
-    lines, why = _run(task, began_s + limit_s) if wanted else ([], "")
-    return merged(HostRoot(root), wanted, lines, why or no_answer(time.monotonic() - began_s))
+    lines, why = _run(task, began_s + limit_s) if task.sources else ([], "")
+    why = why or no_answer(time.monotonic() - began_s)
+    return merged(HostRoot(root), wanted, [*lines, *avoided.values()], why)
 
 
 def collect_for_driver(payload: bytes) -> bytes:
@@ -123,7 +141,6 @@ def decode_facts(answer: bytes) -> HealthFacts | None:
 
 def _run(task: CollectorTask, until_s: float) -> tuple[list[SourceLine], str]:
     """What the child says until it ends or the time is up, and why there may be no more."""
-    _abandoned[:] = [process for process in _abandoned if process.poll() is None]
     argv = (sys.executable, "-P", "-m", MODULE, encode(task).decode())
     try:
         process = subprocess.Popen(
@@ -137,16 +154,42 @@ def _run(task: CollectorTask, until_s: float) -> tuple[list[SourceLine], str]:
     except OSError as error:
         return [], f"the collector cannot be started: {error.strerror}"
     data, ended = _listen(process, task, until_s)
-    _part_with(process, politely=ended)
     lines = [line for text in data.splitlines() if (line := _decoded(text))]
+    if not _part_with(process, politely=ended):
+        told = {line.source for line in lines if line.state is not SourceState.TIMED_OUT}
+        # One that has told all cannot say what holds it.
+        late = set(task.sources) - told or task.sources
+        _held_up.append(_HeldUp(process, task.root, late, time.time()))
     if not ended:
         return lines, ""
     is_killed = process.returncode == -signal.SIGKILL
     return lines, COLLECTOR_KILLED if is_killed else "the collector ended before it answered"
 
 
-def _part_with(process: "subprocess.Popen[bytes]", *, politely: bool) -> None:
-    """Wait for its end a little, then kill it; what a driver holds is left to itself."""
+def _avoided(root: str, wanted: Collection[Source]) -> dict[Source, SourceLine]:
+    """What is said of sources that hold up too many children already to be asked once more."""
+    _held_up[:] = [one for one in _held_up if one.process.poll() is None]
+    here = [one for one in _held_up if one.root == root]
+    if len(here) < _MOST_HELD_UP:
+        return {}
+    since = {source: one.since_s for one in reversed(here) for source in one.sources}
+    return {
+        source: SourceLine(
+            source=source,
+            state=SourceState.TIMED_OUT,
+            reason=f"not asked: still held up since {_utc(since[source])}",
+        )
+        for source in wanted
+        if source in since
+    }
+
+
+def _utc(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _part_with(process: "subprocess.Popen[bytes]", *, politely: bool) -> bool:
+    """Wait for its end a little, then kill it; false where a driver holds it all the same."""
     if politely:
         with suppress(subprocess.TimeoutExpired):
             process.wait(_KILL_GRACE_S)
@@ -154,8 +197,7 @@ def _part_with(process: "subprocess.Popen[bytes]", *, politely: bool) -> None:
         process.kill()
         with suppress(subprocess.TimeoutExpired):
             process.wait(_KILL_GRACE_S)
-    if process.returncode is None:
-        _abandoned.append(process)
+    return process.returncode is not None
 
 
 def _listen(
@@ -220,7 +262,7 @@ def merged(
             SourceReading(source=source, state=state, reason=reason, seconds=line.seconds)
         )
     if gpus:
-        facts["gpus"] = _merged_gpus(gpus)
+        facts["gpus"] = merge(gpus)
     facts.setdefault("hostname", _hostname(root))
     facts["taken_s"] = time.time()
     return HealthFacts(sources=tuple(readings), **facts)
@@ -233,14 +275,6 @@ def _take(facts: dict[str, Any], told: dict[str, Any]) -> None:
             facts[name] = {**value, **facts.get(name, {})}
         else:
             facts.setdefault(name, value)
-
-
-def _merged_gpus(by_source: dict[Source, Sequence[GpuHealth]]) -> tuple[GpuHealth, ...]:
-    try:
-        merge = import_module("ncdiag.health.sources.merge_gpus").merge
-    except ModuleNotFoundError:
-        return tuple(next(iter(by_source.values())))
-    return tuple(merge(by_source))
 
 
 @cache

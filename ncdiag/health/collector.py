@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from ncdiag.cluster.die_with_parent import be_killed_with_parent
-from ncdiag.health.sources.found import Found, absent, failed
+from ncdiag.health.sources.found import Found, failed
 from ncdiag.health.sources.place import HostRoot
 from ncdiag.health.sources.table import SOURCES, SourceRow
 from ncdiag.health.starvation import waited_for_cpu_s
@@ -111,12 +111,7 @@ def _ask(
 
 def _collect(row: SourceRow, root: HostRoot) -> Found:
     module, _, function = row.collect.partition(":")
-    try:
-        collect: Callable[[HostRoot], Found] = getattr(import_module(module), function)
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        return absent("not part of this ncdiag")
+    collect: Callable[[HostRoot], Found] = getattr(import_module(module), function)
     return collect(root)
 
 

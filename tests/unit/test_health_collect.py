@@ -2,16 +2,17 @@
 
 import json
 import re
+import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from ncdiag.health import collector
+from ncdiag.health import collect, collector
 from ncdiag.health.collect import (
     DEFAULT_LIMIT_S,
     STARVED_S,
@@ -30,6 +31,7 @@ from ncdiag.health.sources.table import SOURCES, SourceRow
 from ncdiag.health.starvation import waited_for_cpu_s
 from ncdiag.model.errors import UsageError
 from ncdiag.model.health import GpuHealth, HealthFacts, Source, SourceState
+from ncdiag.model.json_text import encode
 
 Ask = Callable[[HostRoot], Found]
 
@@ -127,11 +129,6 @@ def test_facts_without_bound_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     assert lines[Source.PROC].reason == "it told more than 1 MiB"
 
 
-def test_a_source_that_is_not_built_in_is_absent() -> None:
-    row = SourceRow("ncdiag.health.sources.of_tomorrow:collect", 1.0)
-    assert collector._collect(row, HostRoot()).state is SourceState.ABSENT
-
-
 def test_every_source_has_a_row_and_a_deadline_within_the_limit() -> None:
     assert set(SOURCES) == set(Source)
     assert all(0 < row.deadline_s <= 5.0 for row in SOURCES.values())
@@ -202,6 +199,38 @@ def test_nothing_is_started_to_ask_nothing(tmp_path: Path, monkeypatch: pytest.M
     (reading,) = collect_health(tmp_path, sources=(Source.PROC,)).sources
     assert reading.state is SourceState.FAILED
     assert reading.reason == "the collector cannot be started: No such file or directory"
+
+
+def test_a_source_that_holds_up_three_collectors_is_asked_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_for: list[tuple[Source, ...]] = []
+    is_held = True
+
+    class Held:
+        returncode = None
+
+        def __init__(self, argv: Sequence[str], **_: object) -> None:
+            asked_for.append(msgspec.json.decode(argv[-1], type=CollectorTask).sources)
+
+        def poll(self) -> int | None:
+            return None if is_held else -9
+
+    line = encode({"source": "proc", "state": "read", "facts": {"cpus": 3}})
+    monkeypatch.setattr(collect, "_held_up", [])
+    monkeypatch.setattr(subprocess, "Popen", Held)
+    monkeypatch.setattr(collect, "_listen", lambda *_: (line, False))
+    monkeypatch.setattr(collect, "_part_with", lambda *_, **__: False)
+    monkeypatch.setattr(time, "time", lambda: 1e9 + len(asked_for))
+    both = (Source.NVML, Source.PROC)
+    rounds = [collect_health(tmp_path, sources=both) for _ in range(4)]
+    assert asked_for == [both, both, both, (Source.PROC,)]
+    assert [one.sources[0].state for one in rounds] == [SourceState.TIMED_OUT] * 4
+    assert rounds[3].sources[0].reason == "not asked: still held up since 2001-09-09T01:46:41Z"
+    assert rounds[3].cpus == 3
+    is_held = False
+    collect_health(tmp_path, sources=both)
+    assert asked_for[4] == both
 
 
 def test_tasks_and_facts_come_through_as_json() -> None:

@@ -1,10 +1,8 @@
 """What one source gives, and what it is when it gives nothing."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ncdiag.health.sources.place import HostRoot
 from ncdiag.health.topology.programs import Answer, Outcome
 from ncdiag.model.health import SourceState
 
@@ -16,9 +14,6 @@ class Found:
     state: SourceState
     reason: str | None = None
     facts: dict[str, Any] = field(default_factory=dict)
-
-
-Collector = Callable[[HostRoot], Found]
 
 
 def read(**facts: Any) -> Found:

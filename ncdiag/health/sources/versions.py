@@ -51,9 +51,7 @@ def _nccl(root: HostRoot) -> str | None:
 
 
 def _system(root: HostRoot) -> str | None:
-    found = re.search(
-        r'^PRETTY_NAME="?([^"\n]{1,100})', root.text("/etc/os-release") or "", re.MULTILINE
-    )
+    found = _SYSTEM.search(root.text("/etc/os-release") or "")
     return found[1] if found else None
 
 
