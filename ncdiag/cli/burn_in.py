@@ -111,7 +111,7 @@ def burn_in(
     dry_run: options.DryRun = False,
     output: options.Output = None,
     output_format: options.Format = options.OutputFormat.TEXT,
-    record: options.Record = False,
+    record: options.RecordEvidence = False,
     store: options.StoreFile = None,
     junit: options.Junit = None,
     events: options.Events = None,

@@ -130,12 +130,12 @@ def keep_evidence(
 
 
 def _told(pieces: Sequence[EvidencePiece]) -> str:
-    """How many hosts they speak against, and for how many."""
+    """How many hosts they speak against, how surely, and how many they clear."""
     against = [piece for piece in pieces if not piece.clears]
     accused = {piece.host for piece in against if piece.conclusive}
     in_doubt = {piece.host for piece in against} - accused
     clean = {piece.host for piece in pieces if piece.clears} - accused - in_doubt
     return (
-        f"{format_count(len(accused), 'host')} accused, {len(in_doubt)} in doubt, "
-        f"{len(clean)} clean"
+        f"conclusive against {format_count(len(accused), 'host')}, "
+        f"not conclusive against {len(in_doubt)}, clears {len(clean)}"
     )

@@ -88,14 +88,6 @@ IsolateOut = Annotated[
         help="Write the hosts to isolate, one a line; an empty file when there are none.",
     ),
 ]
-Record = Annotated[
-    bool,
-    typer.Option(
-        "--record",
-        rich_help_panel=_OUTPUT,
-        help="Keep what speaks against hosts in the store, for ncdiag isolate.",
-    ),
-]
 Force = Annotated[
     bool, typer.Option("--force", rich_help_panel=_OUTPUT, help="Write over files that exist.")
 ]
@@ -119,7 +111,7 @@ def parse_log(
     output_format: options.Format = options.OutputFormat.TEXT,
     html: Html = None,
     isolate_out: IsolateOut = None,
-    record: Record = False,
+    record: options.RecordEvidence = False,
     store: options.StoreFile = None,
     junit: options.Junit = None,
     events: options.Events = None,

@@ -153,7 +153,7 @@ def stragglers(
     false_alarms: FalseAlarms = 0.05,
     median_factor: MedianFactor = 1.5,
     output_format: FormatOption = TableFormat.TEXT,
-    record: options.Record = False,
+    record: options.RecordEvidence = False,
     store: options.StoreFile = None,
     junit: options.Junit = None,
     events: options.Events = None,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from health_reports import HOT, host_health, report
 
 from ncdiag.cli import announcing, main, posting
 from ncdiag.cli.announcing import Outlets, outlets
@@ -81,6 +82,15 @@ def test_a_webhook_hears_of_bad_news_alone(make_report: MakeReport) -> None:
     assert paths == [(f"/services/{SECRET}", "application/json")] * 2
     texts = [json.loads(body)["text"] for _, _, body in kept]
     assert [text.split(":")[1] for text in texts] == [" FAULTY", " INCONCLUSIVE"]
+
+
+def test_a_webhook_hears_of_warnings() -> None:
+    with receiver() as (url, kept):
+        told = outlets(asked(webhook=url), {})
+        told.announce(report(host_health("a")))
+        told.announce(report(host_health("a", *HOT)))
+    [(_, _, body)] = kept
+    assert json.loads(body)["text"].startswith("ncdiag health: WARNING: a: 8 warnings")
 
 
 def test_a_webhook_hears_of_good_news_where_that_is_wanted(make_report: MakeReport) -> None:
@@ -225,7 +235,7 @@ def test_stragglers_tell_and_record(tmp_path: Path, capfd: pytest.CaptureFixture
     events, store = tmp_path / "events", tmp_path / "store"
     arguments = ["--events", str(events), "--record", "--store", str(store), "--format", "csv"]
     assert main.run(["stragglers", TIMES, *arguments]) == 1
-    assert "1 host accused" in capfd.readouterr().err
+    assert "conclusive against 1 host, " in capfd.readouterr().err
     verdict, rank = map(json.loads, events.read_text().splitlines())
     assert verdict["ncdiag"]["command"] == "stragglers"
     assert (

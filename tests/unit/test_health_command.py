@@ -207,12 +207,26 @@ def test_what_was_found_is_kept_as_evidence(run: Run, tmp_path: Path) -> None:
         recorded = ("--root", str(EXAMPLES / host), "--record", "--store", str(store))
         _, out, err = run(*recorded)
         assert out.splitlines()[-1].startswith(("FATAL", "HEALTHY"))
-        accused = 1 if host == "gpu017" else 0
-        assert f"{accused} host{'' if accused else 's'} accused" in err
+        sick = host == "gpu017"
+        told = "against 1 host, not conclusive against 0, clears 0" if sick else "clears 1"
+        assert err.rstrip().endswith(told)
     with Ledger.open(store) as ledger:
         pieces = ledger.evidence()
     assert {(one.host, one.clears) for one in pieces} >= {("gpu017", False), ("gpu018", True)}
     assert ("gpu018", False) not in {(one.host, one.clears) for one in pieces}
+
+
+def test_a_host_that_is_faulty_is_told_so_and_why_that_isolates_nobody(
+    run: Run, found: Callable[[HealthReport], None], tmp_path: Path
+) -> None:
+    found(report(host_health("a", PORT)))
+    store = tmp_path / "store.sqlite"
+    code, _, err = run("--record", "--store", str(store))
+    assert code == 1
+    assert "conclusive against 0 hosts, not conclusive against 1, clears 0" in err
+    with Ledger.open(store) as ledger:
+        [piece] = [one for one in ledger.evidence() if not one.clears]
+    assert piece.text.startswith("the port is down (a fault to be put right, and not conclusive")
 
 
 def test_every_check_is_listed_and_can_be_explained(run: Run) -> None:

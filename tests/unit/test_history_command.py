@@ -230,7 +230,8 @@ def test_keeping_makes_the_default_store_and_says_where(
     _, err = capfd.readouterr()
     assert err == (
         f"recorded as run 1 in {tmp_path}/ncdiag/results.sqlite\n"
-        f"evidence in {tmp_path}/ncdiag/results.sqlite: 0 hosts accused, 0 in doubt, 3 clean\n"
+        f"evidence in {tmp_path}/ncdiag/results.sqlite: conclusive against 0 hosts, "
+        "not conclusive against 0, clears 3\n"
     )
     assert (tmp_path / "ncdiag").stat().st_mode & 0o077 == 0
     code, out, _ = run(capfd, "history", "--format", "json")

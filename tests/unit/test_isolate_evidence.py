@@ -510,7 +510,10 @@ def test_parse_log_records_what_logs_say_with_the_time_they_say_it(
     for _ in range(2):
         assert main.run(["parse-log", str(log), "--record", "--store", str(store)]) == 1
         _, err = capfd.readouterr()
-        assert f"evidence in {store}: 1 host accused, 0 in doubt, 0 clean" in err
+        assert (
+            f"evidence in {store}: conclusive against 1 host, not conclusive against 0, clears 0"
+            in err
+        )
     with Ledger.open(store) as ledger:
         (piece,) = ledger.evidence()
         assert piece.seen_s == datetime(2025, 3, 4, 5, 6, 7, tzinfo=UTC).timestamp()
@@ -530,4 +533,6 @@ def test_a_sweep_that_is_recorded_again_replaces_what_it_said(
     with Ledger.open(store) as ledger:
         assert ledger.evidence() == []
     _, err = capfd.readouterr()
-    assert f"evidence in {store}: 1 host accused, 0 in doubt, 3 clean" in err
+    assert (
+        f"evidence in {store}: conclusive against 1 host, not conclusive against 0, clears 3" in err
+    )

@@ -104,7 +104,9 @@ Explain = Annotated[
 Compare = Annotated[
     bool,
     typer.Option(
-        "--compare", rich_help_panel=_OUTPUT, help="Say which hosts differ from most, and in what."
+        "--compare",
+        rich_help_panel=_CHECKING,
+        help="Say which hosts differ from most, and in what.",
     ),
 ]
 Nagios = Annotated[
@@ -188,7 +190,7 @@ def health(
     metrics: Metrics = None,
     output_format: Format = HealthFormat.TEXT,
     compare: Compare = False,
-    record: options.Record = False,
+    record: options.RecordEvidence = False,
     store: options.StoreFile = None,
     junit: options.Junit = None,
     events: options.Events = None,

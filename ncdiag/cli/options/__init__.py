@@ -56,6 +56,7 @@ from ncdiag.cli.options.output import (
     OutputFormat,
     Quiet,
     Record,
+    RecordEvidence,
     StoreFile,
     Verbose,
 )
@@ -108,6 +109,7 @@ __all__ = [
     "Rails",
     "RailsOption",
     "Record",
+    "RecordEvidence",
     "RemotePython",
     "RemoteSetup",
     "Resume",

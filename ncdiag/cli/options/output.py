@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 _OUTPUT = "Output"
+_KEPT = "What is kept"
 _CLASSES = "What findings mean"
 
 
@@ -21,8 +22,16 @@ Record = Annotated[
     bool,
     typer.Option(
         "--record",
-        rich_help_panel=_OUTPUT,
+        rich_help_panel=_KEPT,
         help="Keep the result in the store, for ncdiag history and isolate.",
+    ),
+]
+RecordEvidence = Annotated[
+    bool,
+    typer.Option(
+        "--record",
+        rich_help_panel=_KEPT,
+        help="Keep what it says of hosts in the store as evidence, for ncdiag isolate.",
     ),
 ]
 StoreFile = Annotated[
@@ -30,7 +39,7 @@ StoreFile = Annotated[
     typer.Option(
         "--store",
         metavar="FILE",
-        rich_help_panel=_OUTPUT,
+        rich_help_panel=_KEPT,
         help="The store's file; default: in the user's data directory.",
     ),
 ]

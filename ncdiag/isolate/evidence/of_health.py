@@ -12,7 +12,8 @@ from ncdiag.model.health import HealthFinding, HealthReport, HostHealth, Severit
 from ncdiag.model.isolation import EvidenceKind, EvidencePiece
 from ncdiag.model.units import format_count
 
-# A fault makes a host unfit until it is put right, and drains nobody: it is kept for the lemon
+_NOT_CONCLUSIVE: Final = "a fault to be put right, and not conclusive: nobody is isolated for it"
+# A fault makes a host faulty until it is put right, and drains nobody: it is kept for the lemon
 # score, below what the shipped policy acts upon.
 _CONFIDENCE: Final[Mapping[Severity, float]] = {Severity.FATAL: 1.0, Severity.FAULT: 0.7}
 # What is broken inside of the host itself. A file server, a room or a switch fails for many.
@@ -82,12 +83,13 @@ def _of_host(
 
 
 def _accusing(blank: EvidencePiece, finding: HealthFinding) -> EvidencePiece:
+    conclusive = finding.severity is Severity.FATAL or finding.class_ in _OWN_HARDWARE
     return replace(
         blank,
         class_=finding.class_ or finding.check,
-        text=finding.text,
+        text=finding.text if conclusive else f"{finding.text} ({_NOT_CONCLUSIVE})",
         confidence=_CONFIDENCE[finding.severity],
-        conclusive=finding.severity is Severity.FATAL or finding.class_ in _OWN_HARDWARE,
+        conclusive=conclusive,
         component=finding.device,
     )
 

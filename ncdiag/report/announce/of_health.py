@@ -23,10 +23,12 @@ _FINDINGS: Final = {
 
 def of_health(report: HealthReport, *, where: str | None = None) -> Announcement:
     """The verdict, every host, and what tripped on it but for notes."""
+    verdict = describe.verdict(report)
+    warns = verdict is HostFitness.WARNING  # which changes no exit code, and is told all the same
     return Announcement(
         command="health",
-        verdict=describe.verdict(report),
-        status=STATUS_OF_EXIT[report.exit_code],
+        verdict=verdict,
+        status=Status.WARNING if warns else STATUS_OF_EXIT[report.exit_code],
         headline=describe.conclusion(report),
         started=report.started,
         seconds=report.seconds,
