@@ -169,7 +169,7 @@ def test_the_current_context_is_asked_for_once_and_stays(
     monkeypatch.setenv("KUBECTL_NODES", str(tmp_path / "{context}.json"))
     monkeypatch.setenv("KUBECTL_CONTEXT", "blue")
     place = KubernetesPlace()
-    assert place.key == "kubernetes:blue"
+    assert place.key == KubernetesPlace("").key == "kubernetes:blue"
     monkeypatch.setenv("KUBECTL_CONTEXT", "nodes")
     before = nodes()
     place.isolate("n1", REASON, "p1")

@@ -76,7 +76,7 @@ class KubernetesPlace:
     @cached_property
     def _context(self) -> str | None:
         """The context, which stays the same whatever becomes current meanwhile."""
-        if self._named is not None:
+        if self._named:
             return self._named
         try:
             answer = told(("kubectl", "config", "current-context"), _ANSWER_S, _NOT_INSTALLED)
