@@ -10,6 +10,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ncdiag.model.errors import ExitCode
+from ncdiag.model.gpu_parts import (
+    EccCounts,
+    GpuProcess,
+    LinkCapability,
+    NvlinkFacts,
+    RetiredMemory,
+)
 
 # Why a source was not read that was never asked: by our own process, and no fault of the host.
 COLLECTOR_KILLED = "the collector was killed before it answered"
@@ -52,57 +59,6 @@ class SourceReading:
     state: SourceState
     reason: str | None = None
     seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EccCounts:
-    """Errors of a GPU's memory: ``volatile`` since the driver was loaded, ``aggregate`` ever."""
-
-    volatile_corrected: int | None = None
-    volatile_uncorrected: int | None = None
-    aggregate_corrected: int | None = None
-    aggregate_uncorrected: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetiredMemory:
-    """Rows that were remapped (Ampere and later) or pages that were retired (before).
-
-    ``pending`` waits for a reset or reboot; ``failure`` says that no spare rows are left.
-    """
-
-    correctable: int | None = None
-    uncorrectable: int | None = None
-    pending: bool | None = None
-    failure: bool | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NvlinkFacts:
-    """One NVLink of a GPU; ``errors`` maps counters such as ``replay`` or ``crc_flit``."""
-
-    link: int
-    active: bool | None = None
-    errors: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkCapability:
-    """A PCIe link: as it runs now, and the most that both its ends can do."""
-
-    current_gigatransfers_per_s: float | None = None
-    current_lanes: int | None = None
-    max_gigatransfers_per_s: float | None = None
-    max_lanes: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuProcess:
-    """A process that holds memory of a GPU."""
-
-    pid: int
-    name: str | None = None
-    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

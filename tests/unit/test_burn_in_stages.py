@@ -24,9 +24,9 @@ from ncdiag.measure.burn_in.stages.pairs import choose_mode
 from ncdiag.measure.burn_in.stages.reach import reach
 from ncdiag.measure.engines.perftest.programs import UnusableError
 from ncdiag.model.burn_in import Outcome, Stage, StageState
+from ncdiag.model.gpu_parts import GpuProcess
 from ncdiag.model.health import (
     GpuHealth,
-    GpuProcess,
     HealthFacts,
     HealthFinding,
     HostFitness,

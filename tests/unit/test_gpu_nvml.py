@@ -12,15 +12,8 @@ from fake_nvml import FakeNvml, NvmlError
 
 from ncdiag.health.sources.gpu_nvml import ask_nvml, collect
 from ncdiag.health.sources.place import HostRoot
-from ncdiag.model.health import (
-    EccCounts,
-    GpuHealth,
-    GpuProcess,
-    LinkCapability,
-    NvlinkFacts,
-    RetiredMemory,
-    SourceState,
-)
+from ncdiag.model.gpu_parts import EccCounts, GpuProcess, LinkCapability, NvlinkFacts, RetiredMemory
+from ncdiag.model.health import GpuHealth, SourceState
 
 UP, DOWN = 1, 0
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ncdiag.model.health import EccCounts, GpuHealth, GpuProcess, LinkCapability, RetiredMemory
+from ncdiag.model.gpu_parts import EccCounts, GpuProcess, LinkCapability, RetiredMemory
+from ncdiag.model.health import GpuHealth
 from ncdiag.read.gpu import xml_tree
 from ncdiag.read.gpu.dcgm_text import read_dcgm_text
 from ncdiag.read.gpu.dcgmi_json import read_dcgmi

@@ -12,7 +12,8 @@ from ncdiag.health.sources import gpu_dcgm, gpu_nvidia_smi, gpu_rocm
 from ncdiag.health.sources.found import Found
 from ncdiag.health.sources.merge_gpus import merge
 from ncdiag.health.sources.place import HostRoot
-from ncdiag.model.health import EccCounts, GpuHealth, Source, SourceState
+from ncdiag.model.gpu_parts import EccCounts
+from ncdiag.model.health import GpuHealth, Source, SourceState
 
 DATA = Path(__file__).parents[1] / "data" / "health"
 LIVE = HostRoot()

@@ -20,17 +20,15 @@ from gpu_hosts import (
 )
 
 from ncdiag.health.checks import ExpectedHost, check_host, judge_fleet
+from ncdiag.model.gpu_parts import LinkCapability, NvlinkFacts, RetiredMemory
 from ncdiag.model.health import (
     COLLECTOR_KILLED,
     GpuHealth,
     HealthFacts,
     HostFitness,
     KernelEvent,
-    LinkCapability,
-    NvlinkFacts,
     PciDevice,
     PciKind,
-    RetiredMemory,
     Source,
     SourceReading,
     SourceState,

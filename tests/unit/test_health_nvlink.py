@@ -10,10 +10,8 @@ from gpu_hosts import (
 )
 from health_weighing import FAULT, WARNING, severity
 
-from ncdiag.model.health import (
-    HealthFacts,
-    NvlinkFacts,
-)
+from ncdiag.model.gpu_parts import NvlinkFacts
+from ncdiag.model.health import HealthFacts
 
 
 def links(active: set[int], number: int = 12, **errors: int) -> tuple[NvlinkFacts, ...]:

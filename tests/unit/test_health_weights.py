@@ -25,12 +25,11 @@ from gpu_hosts import (
 from health_weighing import FATAL, FAULT, NOTE, WARNING, severity
 
 from ncdiag.health.checks import ExpectedHost, check_host
+from ncdiag.model.gpu_parts import GpuProcess, LinkCapability
 from ncdiag.model.health import (
     EthernetPort,
-    GpuProcess,
     HostFitness,
     KernelEvent,
-    LinkCapability,
     PciKind,
     Severity,
     Source,

@@ -13,7 +13,8 @@ from ncdiag.health.checks.check import (
     risen,
 )
 from ncdiag.model.finding import FindingClass
-from ncdiag.model.health import EccCounts, GpuHealth, GpuProcess, Severity
+from ncdiag.model.gpu_parts import EccCounts, GpuProcess
+from ncdiag.model.health import GpuHealth, Severity
 from ncdiag.model.units import format_bytes, format_count
 
 # Programs that hold a context on every GPU, and no memory to speak of.

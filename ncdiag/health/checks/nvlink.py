@@ -19,7 +19,8 @@ from ncdiag.health.checks.check import (
     rises,
 )
 from ncdiag.model.finding import FindingClass
-from ncdiag.model.health import GpuHealth, NvlinkFacts, PciKind, Severity, Source
+from ncdiag.model.gpu_parts import NvlinkFacts
+from ncdiag.model.health import GpuHealth, PciKind, Severity, Source
 from ncdiag.model.units import format_count
 
 # Counters of what forward error correction did, which rise on every healthy link of NVLink 5, and

@@ -18,7 +18,8 @@ from ncdiag.health.checks.check import (
     risen,
 )
 from ncdiag.model.finding import FindingClass
-from ncdiag.model.health import GpuHealth, LinkCapability, PciDevice, PciKind, Severity, Source
+from ncdiag.model.gpu_parts import LinkCapability
+from ncdiag.model.health import GpuHealth, PciDevice, PciKind, Severity, Source
 from ncdiag.model.host import IDLE_GIGATRANSFERS_PER_S
 from ncdiag.model.units import format_count
 

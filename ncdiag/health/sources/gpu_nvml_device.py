@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from ncdiag.health.sources.gpu_nvml_links import nvlinks
 from ncdiag.health.sources.gpu_nvml_queries import LostError, Nvml
-from ncdiag.model.health import EccCounts, GpuHealth, GpuProcess, LinkCapability, RetiredMemory
+from ncdiag.model.gpu_parts import EccCounts, GpuProcess, LinkCapability, RetiredMemory
+from ncdiag.model.health import GpuHealth
 from ncdiag.model.text import visible
 from ncdiag.read.gpu import values, words
 from ncdiag.read.topology.text import bus_id

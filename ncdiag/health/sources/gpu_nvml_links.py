@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from ncdiag.health.sources.gpu_nvml_queries import Nvml
-from ncdiag.model.health import NvlinkFacts
+from ncdiag.model.gpu_parts import NvlinkFacts
 
 # nvml.h: the most links of any GPU at the time of Hopper, and Blackwell's with room.
 _MAX_LINKS: Final = 18

@@ -12,7 +12,8 @@ from ncdiag.health.sources.found import Found, absent, read
 from ncdiag.health.sources.place import HostRoot
 from ncdiag.health.sources.values import hexadecimal, whole_number
 from ncdiag.health.topology.pcie_links import best_link, link_of
-from ncdiag.model.health import LinkCapability, PciDevice, PciKind
+from ncdiag.model.gpu_parts import LinkCapability
+from ncdiag.model.health import PciDevice, PciKind
 
 _DEVICES: Final = "/sys/bus/pci/devices"
 # Devices of a host with eight GPUs number some hundreds; virtual functions come on top.

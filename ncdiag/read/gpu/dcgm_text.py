@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ncdiag.model.health import EccCounts, GpuHealth, LinkCapability, NvlinkFacts, RetiredMemory
+from ncdiag.model.gpu_parts import EccCounts, LinkCapability, NvlinkFacts, RetiredMemory
+from ncdiag.model.health import GpuHealth
 from ncdiag.read.gpu import values, words
 from ncdiag.read.gpu.reading import MAX_GPUS, GpuReport, GpuReportError
 from ncdiag.read.topology.text import bus_id

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ncdiag.model.health import GpuHealth, NvlinkFacts
+from ncdiag.model.gpu_parts import NvlinkFacts
+from ncdiag.model.health import GpuHealth
 from ncdiag.read.gpu.json_documents import objects
 from ncdiag.read.gpu.reading import MAX_GPUS, GpuReport, GpuReportError
 from ncdiag.read.gpu.values import count

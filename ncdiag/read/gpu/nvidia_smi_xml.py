@@ -8,7 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from ncdiag.model.health import EccCounts, GpuHealth, GpuProcess, LinkCapability, RetiredMemory
+from ncdiag.model.gpu_parts import EccCounts, GpuProcess, LinkCapability, RetiredMemory
+from ncdiag.model.health import GpuHealth
 from ncdiag.read.gpu import values, words
 from ncdiag.read.gpu.reading import MAX_GPUS, GpuReport, GpuReportError, with_vbios
 from ncdiag.read.gpu.values import count, figure, name, switch, word

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ncdiag.model.health import GpuHealth, LinkCapability
+from ncdiag.model.gpu_parts import LinkCapability
+from ncdiag.model.health import GpuHealth
 from ncdiag.read.gpu.json_documents import objects
 from ncdiag.read.gpu.reading import MAX_GPUS, GpuReport, GpuReportError, with_vbios
 from ncdiag.read.gpu.values import count, figure, name

@@ -27,17 +27,8 @@ from gpu_hosts import (
 )
 
 from ncdiag.health.checks import CHECKS, ExpectedHost
-from ncdiag.model.health import (
-    Clock,
-    EccCounts,
-    GpuProcess,
-    HealthFacts,
-    NvlinkFacts,
-    PciKind,
-    RetiredMemory,
-    Source,
-    SourceState,
-)
+from ncdiag.model.gpu_parts import EccCounts, GpuProcess, NvlinkFacts, RetiredMemory
+from ncdiag.model.health import Clock, HealthFacts, PciKind, Source, SourceState
 
 _FIELDS: Mapping[Source, Mapping[str, Any]] = {
     Source.NVML: {"gpus": ()},

@@ -6,20 +6,17 @@
 from dataclasses import replace
 from typing import Any
 
+from ncdiag.model.gpu_parts import EccCounts, LinkCapability, NvlinkFacts, RetiredMemory
 from ncdiag.model.health import (
     Clock,
-    EccCounts,
     EthernetPort,
     GpuHealth,
     HealthFacts,
     IbPort,
     KernelEvent,
-    LinkCapability,
     Mount,
-    NvlinkFacts,
     PciDevice,
     PciKind,
-    RetiredMemory,
     Source,
     SourceReading,
     SourceState,

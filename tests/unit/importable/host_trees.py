@@ -6,7 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from ncdiag.model.health import EccCounts, GpuHealth, LinkCapability, NvlinkFacts, RetiredMemory
+from ncdiag.model.gpu_parts import EccCounts, LinkCapability, NvlinkFacts, RetiredMemory
+from ncdiag.model.health import GpuHealth
 
 GPU_BUSES = ("18", "2a", "3a", "5d", "9a", "ab", "ba", "db")
 NIC_BUSES = ("19", "2b", "3b", "5e", "9b", "ac", "bb", "dc")
