@@ -182,7 +182,6 @@ def _lost(done: Sequence[ActionRecord], asked: Asked) -> list[ActionRecord]:
             by=SOMEBODY,
             state=ActionState.DONE,
             error=why_left_alone(asked.of(host), given_reason(action.reason)),
-            number=0,
         )
         for host, action in _isolated(done).items()
         if asked.of(host).state is not PlaceState.MISSING

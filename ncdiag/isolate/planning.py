@@ -131,11 +131,17 @@ def _change(
         return None
     if standing.state is PlaceState.OURS and last is not None and last.isolate:
         return None
-    return replace(change, skipped=_why_not_isolated(decision, standing, last, fleet))
+    return replace(
+        change, skipped=_why_not_isolated(decision, standing, last, fleet, situation.done)
+    )
 
 
 def _why_not_isolated(
-    decision: Decision, standing: Standing, last: ActionRecord | None, fleet: Collection[str]
+    decision: Decision,
+    standing: Standing,
+    last: ActionRecord | None,
+    fleet: Collection[str],
+    done: Sequence[ActionRecord],
 ) -> str | None:
     if standing.state is PlaceState.OURS:
         return "it is isolated already, by an ncdiag with another store"
@@ -143,7 +149,7 @@ def _why_not_isolated(
         return standing.why or standing.state.value
     if standing.name not in fleet:
         return "it is not among --nodes"
-    return None if last is None else why_not_again(decision, last)
+    return None if last is None else why_not_again(decision, last, done)
 
 
 def why_left_alone(standing: Standing, reason: str) -> str | None:

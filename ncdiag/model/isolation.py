@@ -78,6 +78,8 @@ class Decision:
     ``sticky`` ends only by ``isolate remove`` or an operator's word; else ``until_s`` is when it
     ends by itself. ``lemon_score`` is over weeks: see ``ncdiag.isolate.lemons``. ``held_back`` says
     why an ``isolate`` is not carried out (the safety budget, a grace period), ``None`` otherwise.
+    ``accused_after`` is the number of ncdiag's newest action when the host was last accused of
+    something new, ``None`` where the ledger does not know.
     """
 
     host: str
@@ -89,6 +91,7 @@ class Decision:
     until_s: float | None = None
     lemon_score: float = 0.0
     held_back: str | None = None
+    accused_after: int | None = None
 
 
 class PlaceState(StrEnum):

@@ -14,14 +14,25 @@ from ncdiag.store.numbering import Numbering, storable
 
 _PUT: Final = """
     INSERT INTO evidence (host, run, class, component, kind, source, seen_s, until_s, uptime_s,
-        confidence, conclusive, clears, partners, covers, text, report)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        confidence, conclusive, clears, partners, covers, text, report, after_action)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+        (SELECT coalesce(max(id), 0) FROM actions))
     ON CONFLICT (host, run, class, component) DO UPDATE SET
         kind = excluded.kind, source = excluded.source, seen_s = excluded.seen_s,
         until_s = excluded.until_s, uptime_s = excluded.uptime_s,
         confidence = excluded.confidence, conclusive = excluded.conclusive,
         clears = excluded.clears, partners = excluded.partners, covers = excluded.covers,
-        text = excluded.text, report = excluded.report
+        text = excluded.text, report = excluded.report,
+        after_action = CASE
+            WHEN excluded.seen_s > evidence.seen_s OR excluded.conclusive > evidence.conclusive
+            THEN excluded.after_action ELSE evidence.after_action END
+"""
+_ORDER: Final = """
+    SELECT hosts.name, max(after_action)
+    FROM evidence JOIN names AS hosts ON hosts.id = evidence.host
+    WHERE conclusive AND NOT clears
+      AND hosts.name IN (SELECT value FROM json_each(?))
+    GROUP BY evidence.host HAVING count(after_action) > 0
 """
 # What makes a table; three small numbers in one, for each value takes its time.
 _ALL: Final = """
@@ -290,6 +301,12 @@ def hosts(database: sqlite3.Connection) -> list[str]:
         "SELECT name FROM names WHERE id IN (SELECT host FROM evidence) ORDER BY name"
     )
     return [name for (name,) in found]
+
+
+def recorded_after(database: sqlite3.Connection, hosts: Iterable[str]) -> dict[str, int]:
+    """The newest action when the last conclusive piece against each host came, where known."""
+    wanted = msgspec.json.encode([storable(host) for host in hosts]).decode()
+    return dict(database.execute(_ORDER, (wanted,)).fetchall())
 
 
 def count(database: sqlite3.Connection) -> int:

@@ -108,6 +108,17 @@ class Ledger:
         with told(self.path):
             return evidence_rows.hosts(self._database)
 
+    def recorded_after(self, hosts: Sequence[str]) -> dict[str, int]:
+        """The number of the newest action when each host was last accused of something new.
+
+        That is the order in which it was told, whatever the clock said. Hosts that nothing
+        conclusive speaks against, or of which an older ncdiag told, are not among them.
+        """
+        from ncdiag.store import evidence_rows
+
+        with told(self.path):
+            return evidence_rows.recorded_after(self._database, hosts)
+
     def table(self, *, since_s: float | None = None) -> "EvidenceTable":
         """All evidence as columns, for ``ncdiag.isolate.decide``; use it while this is open."""
         from ncdiag.store import evidence_rows

@@ -156,8 +156,11 @@ _ISOLATION: Step = (
         BEGIN SELECT RAISE(ABORT, 'what was done stays on record'); END""",
 )
 
+# The newest action when a piece was told first, or with something new: clocks may go back.
+_ORDER: Step = ("ALTER TABLE evidence ADD COLUMN after_action INTEGER",)
+
 # From no table to version 1, from 1 to 2, and so on. A step that was released never changes.
-STEPS: Final[Sequence[Step]] = (_SWEEPS, _BENCHMARKS, _ISOLATION)
+STEPS: Final[Sequence[Step]] = (_SWEEPS, _BENCHMARKS, _ISOLATION, _ORDER)
 
 
 def version_of(database: sqlite3.Connection) -> int:

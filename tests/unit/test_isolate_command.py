@@ -286,6 +286,27 @@ def test_whom_undo_took_back_in_is_held_back_in_show_in_plans_and_in_exports(run
     assert run("plan", *TO_FILE)[0] == 1
 
 
+def test_what_is_seen_after_an_undo_counts_although_the_clock_went_back(run: Run) -> None:
+    run("add", "gpu003", "--reason", "fan")
+    run("apply", *TO_FILE, "--yes")
+    run("undo", "--yes")
+    assert run("export")[1] == ""
+    piece = EvidencePiece(
+        host="gpu003",
+        kind=EvidenceKind.CRASH,
+        class_="gpu_fell_off_bus",
+        source="parse-log",
+        run="job 7",
+        seen_s=1.79e9,
+        text="Xid 79",
+    )
+    with Ledger.open(Path("list.sqlite"), write=True) as ledger:
+        ledger.add([piece], now_s=1.79e9)
+    assert run("export")[1] == "gpu003\n"
+    assert run("apply", *TO_FILE, "--yes")[0] == 0
+    assert "| gpu003 slots=8\n" in Path("hosts.txt").read_text()
+
+
 def test_a_host_that_nothing_is_known_of_is_told_with_the_one_that_may_be_meant(run: Run) -> None:
     run("add", "gpu007,GPU009.example.org", "--reason", "fan")
     code, out, err = run("remove", "gpu007,gpu077")

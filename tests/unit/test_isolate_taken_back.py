@@ -1,8 +1,10 @@
 """Whom somebody took back in: one decision everywhere, until something new is seen."""
 
+from dataclasses import replace
+
 import pytest
 
-from ncdiag.isolate.taken_back import hold_taken_back
+from ncdiag.isolate.taken_back import SOMEBODY, hold_taken_back
 from ncdiag.model.isolation import Action, Decision, EvidenceKind, EvidencePiece
 from ncdiag.store.ledger_records import ActionRecord, ActionState
 
@@ -22,7 +24,7 @@ def decision(host: str, seen_s: float = SEEN_S, **more: object) -> Decision:
     found = Decision(
         host=host, action=Action.ISOLATE, reason="Xid 79", confidence=1.0, evidence=(piece,)
     )
-    return Decision(**{**{name: getattr(found, name) for name in found.__slots__}, **more})
+    return replace(found, **more)  # type: ignore[arg-type]
 
 
 def action(host: str, number: int, *, isolate: bool, place: str = "slurm") -> ActionRecord:
@@ -79,3 +81,18 @@ def test_only_what_would_isolate_is_held_back_and_for_its_own_reason() -> None:
     assert held(decision("gpu007", action=Action.WATCH), *UNDONE) is None
     assert held(decision("gpu007", action=Action.KEEP), *UNDONE) is None
     assert held(decision("gpu007", held_back="a boot"), *UNDONE) == "a boot"
+
+
+def test_what_was_told_after_the_undo_is_new_also_where_the_clock_went_back() -> None:
+    before = SEEN_S - 3600
+    assert held(decision("gpu007", before, accused_after=2), *UNDONE) is None
+    assert held(decision("gpu007", SEEN_S + 3, accused_after=1), *UNDONE) is not None
+
+
+def test_of_whom_somebody_else_took_back_in_all_is_new_since_ncdiag_isolated_it() -> None:
+    isolated = action("gpu007", 3, isolate=True)
+    noticed = replace(isolated, isolate=False, by=SOMEBODY, number=9)
+    assert held(decision("gpu007", accused_after=3), isolated, noticed) is None
+    assert held(decision("gpu007", accused_after=2), isolated, noticed) == (
+        "somebody else took it back in, and nothing new speaks against it"
+    )

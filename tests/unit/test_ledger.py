@@ -295,3 +295,41 @@ def test_a_lock_that_is_a_link_or_cannot_be_made_is_one_line(path: Path) -> None
     with pytest.raises(UsageError, match=r"lock .*another --store"), locked(path):
         pass
     assert not (path.parent / "elsewhere").exists()
+
+
+def test_the_order_in_which_hosts_were_accused_is_known_whatever_the_clock_said(path: Path) -> None:
+    first, later = piece("h1"), piece("h1", "r2", ago_s=3600.0)
+    with Ledger.open(path, write=True) as ledger:
+        ledger.add([first, clean("h2", "r1")], now_s=NOW_S)
+        assert ledger.recorded_after(["h1", "h2", "h3"]) == {"h1": 0}
+        number = ledger.record_action(an_action("h9"))
+        ledger.add([first, clean("h1", "r3")], now_s=NOW_S)  # nothing new of h1
+        assert ledger.recorded_after(["h1"]) == {"h1": 0}
+        ledger.add([later], now_s=NOW_S - 3600)
+        assert ledger.recorded_after(["h1"]) == {"h1": number}
+
+
+def test_what_is_told_again_with_something_new_is_new(path: Path) -> None:
+    vague = piece("h1", conclusive=False)
+    with Ledger.open(path, write=True) as ledger:
+        ledger.add([vague], now_s=NOW_S)
+        assert ledger.recorded_after(["h1"]) == {}
+        number = ledger.record_action(an_action("h1"))
+        ledger.add([replace(vague, conclusive=True)], now_s=NOW_S)
+        assert ledger.recorded_after(["h1"]) == {"h1": number}
+
+
+def test_a_ledger_of_version_3_keeps_its_evidence_and_knows_no_order_of_it(path: Path) -> None:
+    open_database(path, write=True, steps=schema.STEPS[:3]).close()
+    database = sqlite3.connect(path)
+    with database:
+        database.execute("INSERT INTO names VALUES (1, 'h1')")
+        database.execute("INSERT INTO sets VALUES (1, '[]')")
+        row = (1, 1, 1, 1, 1, 1, 1, 5.0, None, None, 1, 1, 0, 1, 1, None, None)
+        database.execute(
+            "INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row
+        )
+    database.close()
+    with Ledger.open(path, write=True) as ledger:
+        assert ledger.hosts() == ["h1"]
+        assert ledger.recorded_after(["h1"]) == {}

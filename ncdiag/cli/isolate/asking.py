@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -56,10 +57,13 @@ def open_or_make_ledger(path: Path | None) -> Ledger:
 def decide_now(ledger: Ledger, policy: Policy, isolated: Collection[str]) -> Sequence[Decision]:
     """What the evidence comes to at this moment."""
     from ncdiag.isolate.decide import decide
-    from ncdiag.isolate.taken_back import hold_taken_back
+    from ncdiag.isolate.taken_back import acted_upon, hold_taken_back
 
     decisions = decide(ledger.table(), policy, time.time(), isolated, ledger.outs())
-    return hold_taken_back(decisions, ledger.actions())
+    actions = ledger.actions()
+    after = ledger.recorded_after(acted_upon(decisions, actions))
+    decisions = tuple(replace(one, accused_after=after.get(one.host)) for one in decisions)
+    return hold_taken_back(decisions, actions)
 
 
 def rules_of(ledger: Ledger, policy_file: Path | None, nodes: str | None) -> Rules:
