@@ -9,19 +9,17 @@ It is part of the store, the one SQLite file.
 ...     ledger.finish_action(number, ActionState.DONE)
 """
 
-import sqlite3
 import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Final
 
 from ncdiag.model.isolation import EvidencePiece
 from ncdiag.store import action_rows
-from ncdiag.store.connection import BUSY_S, open_database, told
+from ncdiag.store.connection import told
 from ncdiag.store.ledger_records import ActionRecord, ActionState, AuditEntry
 from ncdiag.store.lock import locked
+from ncdiag.store.open_file import OpenFile
 
 if TYPE_CHECKING:  # numpy, which nobody needs who only looks at actions
     from ncdiag.store.evidence_table import EvidenceTable
@@ -30,37 +28,12 @@ if TYPE_CHECKING:  # numpy, which nobody needs who only looks at actions
 ALL: Final = 1_000_000
 
 
-class Ledger:
-    """An open ledger; close it, or use it in a ``with`` statement.
+class Ledger(OpenFile):
+    """An open ledger, which is in the file of a store.
 
     Every method raises :class:`UsageError` or :class:`UndecidedError` with one line where the file
     fails. Times are UTC seconds since the epoch.
     """
-
-    def __init__(self, database: sqlite3.Connection, path: Path) -> None:
-        self._database = database
-        self.path = path
-
-    @classmethod
-    def open(cls, path: Path, *, write: bool = False, busy_s: float = BUSY_S) -> "Ledger":
-        """Open the ledger in the store at ``path``; with ``write`` it is made where missing."""
-        return cls(open_database(path, write=write, busy_s=busy_s), path)
-
-    def close(self) -> None:
-        """Let the file go."""
-        with suppress(sqlite3.Error):  # what was committed is in the file, or in its log
-            self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def locked(self, *, wait_s: float = 0.0) -> AbstractContextManager[None]:
         """Keep every other ncdiag from changing the isolation list meanwhile.
@@ -173,14 +146,3 @@ class Ledger:
         """The newest ``last`` entries of the audit trail, the oldest of them first."""
         with told(self.path):
             return action_rows.audit(self._database, last)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._database.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):  # a full disk has rolled back already
-                self._database.execute("ROLLBACK")
-            raise

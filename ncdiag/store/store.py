@@ -7,13 +7,10 @@
 """
 
 import hashlib
-import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Literal, Self
+from typing import Final, Literal
 
 import msgspec
 
@@ -21,8 +18,9 @@ from ncdiag.model.bench import BenchReport
 from ncdiag.model.json_text import encode
 from ncdiag.model.verdict import SweepReport
 from ncdiag.store import benches, reading
-from ncdiag.store.connection import BUSY_S, open_database, told
+from ncdiag.store.connection import told
 from ncdiag.store.numbering import storable
+from ncdiag.store.open_file import OpenFile
 from ncdiag.store.records import HostPoint, LinkPoint, LinkTable, PastCurve, Run
 from ncdiag.store.redact import redacted
 
@@ -40,38 +38,13 @@ class Added:
     again: bool
 
 
-class Store:
+class Store(OpenFile):
     """An open store; close it, or use it in a ``with`` statement.
 
     Every method raises :class:`UsageError` or :class:`UndecidedError` with one line where the file
     fails. Times are UTC in ISO 8601 as text, of which a beginning will do: ``2026-11``. Histories
     have the oldest first, and are of the newest ``last`` runs.
     """
-
-    def __init__(self, database: sqlite3.Connection, path: Path) -> None:
-        self._database = database
-        self.path = path
-
-    @classmethod
-    def open(cls, path: Path, *, write: bool = False, busy_s: float = BUSY_S) -> "Store":
-        """Open the store at ``path``; with ``write`` it is made where it is missing."""
-        return cls(open_database(path, write=write, busy_s=busy_s), path)
-
-    def close(self) -> None:
-        """Let the file go."""
-        with suppress(sqlite3.Error):  # what was committed is in the file, or in its log
-            self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def add(
         self,
@@ -183,17 +156,6 @@ class Store:
         """All hosts of the run with that number, with their names."""
         with told(self.path):
             yield from reading.hosts_of(self._database, run)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._database.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):  # a full disk has rolled back already
-                self._database.execute("ROLLBACK")
-            raise
 
     def _put_run(
         self,
