@@ -63,8 +63,8 @@ def make_plan(decisions: Sequence[Decision], situation: Situation, budget: Budge
 def why_refused(changes: Sequence[Change], situation: Situation, budget: Budget) -> str | None:
     """Why the safety budget forbids these steps, whoever took out those who are out already.
 
-    It is a share of the fleet, and so many hosts of the whole place: who is asked about in parts
-    is not out in more. Those that are left out, or failed, make no room.
+    It is a share of the fleet, and so many hosts: of the whole place those that ncdiag took out, so
+    that who asks about it in parts gets no more. What is left out, or failed, makes no room.
     """
     asked, fleet = situation.asked, _fleet(situation)
     steps = [
@@ -78,9 +78,10 @@ def why_refused(changes: Sequence[Change], situation: Situation, budget: Budget)
         if change.skipped is None and change.error is None
     ]
     out = {name for name, one in asked.standings.items() if one.state in _OUT}
+    ours = {name for name in out if asked.standings[name].state is PlaceState.OURS}
     leaves = {asked.own_name(host): leaf for host, leaf in situation.leaves.items()}
     held = hold_back(
-        steps, budget, out & fleet, hosts=len(fleet), leaves=leaves, beside=out - fleet
+        steps, budget, out & fleet, hosts=len(fleet), leaves=leaves, beside=ours - fleet
     )
     return next((step.held_back for step in held if step.held_back), None)
 
