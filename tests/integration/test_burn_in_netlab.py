@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from ncdiag.diagnose.burn_in import conclude
 from ncdiag.measure.journal import read_journal
 from ncdiag.model.burn_in import GateVerdict
 from ncdiag.model.host import Host
+from ncdiag.model.measurement import Measurement
 from ncdiag.report.burn_in import json_report
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(240)]
@@ -77,6 +79,13 @@ def lines(directory: Path, name: str) -> list[str]:
     return (directory / name).read_text().splitlines()
 
 
+def idle_words(directory: Path) -> str:
+    """How idle the CPUs were: beside other load pairs are unclear, and rightly accuse nobody."""
+    found = [line for line in read_journal(directory) if isinstance(line, Measurement)]
+    idle = [one.idle for one in found if one.idle is not None]
+    return f"CPUs were {median(idle):.0%} idle: run this test alone" if idle else "nothing measured"
+
+
 def no_process_is_left(lab: Any, hosts: int) -> bool:
     """Whether nothing but its sshd runs on any host."""
     return all(len(lab.processes(f"h{number}")) <= 1 for number in range(1, hosts + 1))
@@ -111,18 +120,20 @@ def test_nine_of_twelve_are_good_and_three_are_out_for_their_own_reasons(
     )
 
     report = report_in(directory)
-    assert done.returncode == 0, done.stdout + done.stderr
+    told = f"{done.stdout}{done.stderr}\n{idle_words(directory)}"
+    assert done.returncode == 0, told
     assert report["seconds"] < 180
     names = [f"h{number}" for number in range(1, 13)]
     assert [host["name"] for host in report["hosts"]] == names, "h2 counts once"
     outcomes = {host["name"]: host["outcome"] for host in report["hosts"]}
     good = [name for name in names if name not in {SICK, SLOW, DOWN}]
-    assert [name for name in names if outcomes[name] == "good"] == good
-    assert {outcomes[name] for name in (SICK, SLOW, DOWN)} == {"rejected"}
+    assert [name for name in names if outcomes[name] == "good"] == good, told
+    assert {outcomes[name] for name in (SICK, SLOW, DOWN)} == {"rejected"}, told
     reasons = {host["name"]: " ".join(host["reasons"]) for host in report["hosts"]}
     assert "79" in reasons[SICK]
     assert reasons[SICK].startswith("health:")
     assert reasons[SLOW].startswith("pairs: sends at ")
+    assert "links of this host reach" in reasons[SLOW], "the check of pair bandwidth was made"
     assert "refused" in reasons[DOWN]
     assert len(report["chosen"]) == 8
     assert len(report["spares"]) == 1
