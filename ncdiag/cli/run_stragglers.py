@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,7 @@ from ncdiag.logs.read_input import Job, open_input
 from ncdiag.logs.sources import STDIN, Source, sources
 from ncdiag.model.errors import UsageError
 from ncdiag.model.straggler import IterationTable, StragglerReport, TimeKind
-from ncdiag.model.text import visible
+from ncdiag.model.text import did_you_mean, visible
 from ncdiag.read.iteration_times import Placed, TimesReader, read_rank_map
 from ncdiag.report.stragglers.documents import render_stragglers_csv, render_stragglers_json
 from ncdiag.report.stragglers.text import render_stragglers_text
@@ -28,6 +29,7 @@ _CHUNK: Final = 1 << 20
 _MAX_BYTES: Final = 64 << 30
 _MAX_MAP_BYTES: Final = 64 << 20
 _SHOWN: Final = 5
+_MOST_NAMES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +103,7 @@ def _written_s(source: Source) -> float:
 
 def _read(source: Source, reader: TimesReader, also: Callable[[bytes], None]) -> None:
     if source.error is not None:
-        raise UsageError(f"{source.path}: {source.error}")
+        raise UsageError(f"{source.path}: {source.error}{_near(source.path)}")
     path = "/dev/stdin" if source.path == STDIN else source.path
     job = Job(path, source.name, every_line=True, max_bytes=_MAX_BYTES)
     try:
@@ -117,6 +119,18 @@ def _read(source: Source, reader: TimesReader, also: Callable[[bytes], None]) ->
     except (OSError, DamagedError) as error:
         raise UsageError(f"{source.path}: {getattr(error, 'strerror', None) or error}") from error
     reader.end_file(source.name)
+
+
+def _near(path: str) -> str:
+    """The end of a complaint of a file that is not there: one beside it with nearly that name."""
+    asked = Path(path)
+    try:
+        if os.path.lexists(path):
+            return ""
+        names = [one.name for one in islice(asked.parent.iterdir(), _MOST_NAMES)]
+    except (OSError, ValueError):
+        return ""
+    return visible(did_you_mean(asked.name, names))
 
 
 def _trimmed(table: IterationTable, skip: int) -> IterationTable:

@@ -147,7 +147,8 @@ def _parse_node_set(text: str, source: str) -> tuple[Host, ...]:
             if entry:
                 hosts.add(_parse_entry([entry]), 1)
     except UsageError as error:
-        raise UsageError(f"{source} {shown(text)}: {error}") from None
+        quoted = "" if shown(text) in f"{error}" else f" {shown(text)}"
+        raise UsageError(f"{source}{quoted}: {error}") from None
     if not hosts.found:
         raise UsageError(f"{source} is empty; name a hosts file or a node set such as gpu[001-008]")
     return tuple(hosts.found.values())

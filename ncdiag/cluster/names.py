@@ -36,7 +36,8 @@ def expand(target: str) -> tuple[str, ...]:
     try:
         names = tuple(NodeSet(target, resolver=RESOLVER_NOGROUP))
     except NodeSetException as error:
-        raise UsageError(f"not a node set: {shown(target)}: {_first_line(error)}") from None
+        reason = _first_line(error).removesuffix(f': "{target}"')
+        raise UsageError(f"not a node set: {shown(target)}: {reason}") from None
     return tuple(_check_name(name) for name in names)
 
 

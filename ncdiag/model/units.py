@@ -51,9 +51,18 @@ def _parse(text: str, units: dict[str, float] | dict[str, int], what: str, examp
     return float(match[1]) * units[match[2].upper() if case else match[2]]
 
 
+_DURATIONS = "90s, 10m, 2h, 1d"
+# What is typed of a number that lacks its unit, and is short enough to be shown.
+_BARE = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
+
+
 def parse_duration_s(text: str) -> float:
     """Seconds of ``90s``, ``10m``, ``2h``, ``1d``; raises :class:`UsageError`."""
-    seconds = _parse(text, _SECONDS, "duration", "90s, 10m, 2h, 1d")
+    if _BARE.fullmatch(bare := text.strip()):
+        raise UsageError(
+            f"not a duration: {text!r} (examples: {_DURATIONS}); did you mean {bare}s?"
+        )
+    seconds = _parse(text, _SECONDS, "duration", _DURATIONS)
     if seconds > MAX_DURATION_S:
         raise UsageError(f"a duration can be {MAX_DURATION_S / 86400:g}d at most: {text!r}")
     return seconds

@@ -231,6 +231,16 @@ def test_what_cannot_be_written_in_the_end_is_a_line_and_the_rest_is_told(
     assert capsys.readouterr().err.startswith(f"ncdiag: --events: cannot append to {pipe}")
 
 
+def test_a_file_that_is_not_there_is_answered_by_the_name_that_is_near(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "times.csv").write_text("rank\n")
+    assert main.run(["stragglers", str(tmp_path / "tmes.csv")]) == 2
+    assert capfd.readouterr().err.endswith("; did you mean times.csv?\n")
+    assert main.run(["stragglers", str(tmp_path / "no" / "tmes.csv")]) == 2
+    assert capfd.readouterr().err.endswith("No such file or directory\n")
+
+
 def test_stragglers_tell_and_record(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     events, store = tmp_path / "events", tmp_path / "store"
     arguments = ["--events", str(events), "--record", "--store", str(store), "--format", "csv"]

@@ -53,6 +53,10 @@ def test_a_fleet_fits_one_screen_and_folds_hosts_with_like_findings() -> None:
     assert lines[-1].startswith("FATAL: of 64 hosts 1 to be drained, 2 faulty, 2 unknown")
 
 
+def test_why_the_only_host_gave_no_answer_is_said_once() -> None:
+    assert text_of(report(silent("a", "no route"))) == "UNKNOWN: a: no route\n"
+
+
 def test_one_screen_is_enough_for_a_host_where_everything_trips() -> None:
     many = [
         finding(f"check_{number}", Severity.FAULT, "wrong " * 12, f"gpu{number}")

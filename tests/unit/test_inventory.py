@@ -287,6 +287,17 @@ def test_too_few_hosts_are_refused_with_a_hint(tmp_path: Path) -> None:
         read_hosts(str(file), at_least=2)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ("gpu[1-", "--nodes: not a node set: 'gpu[1-': missing bracket"),
+        ("a,gpu[1-", "--nodes 'a,gpu[1-': not a node set: 'gpu[1-': missing bracket"),
+    ],
+)
+def test_a_node_set_that_is_none_is_quoted_once(nodes: str, message: str) -> None:
+    assert refusal(read_hosts, nodes) == message
+
+
 @pytest.mark.parametrize("nodes", ["", ",", " "])
 def test_an_empty_node_set_is_refused(nodes: str) -> None:
     assert "--nodes is empty" in refusal(read_hosts, nodes)

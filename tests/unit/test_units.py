@@ -58,6 +58,12 @@ def test_rates_are_powers_of_1000_and_tell_bits_from_bytes(text: str, gbit_per_s
     assert parse_rate_gbit_per_s(text) == pytest.approx(gbit_per_s)
 
 
+@pytest.mark.parametrize("text", ["5", " 90 ", "1.5"])
+def test_a_duration_without_its_unit_is_refused_with_the_unit_that_is_meant(text: str) -> None:
+    with pytest.raises(UsageError, match=rf"not a duration: .*; did you mean {text.strip()}s\?$"):
+        parse_duration_s(text)
+
+
 @pytest.mark.parametrize("parse", [parse_duration_s, parse_size_bytes, parse_rate_gbit_per_s])
 @pytest.mark.parametrize(
     "text", ["", "x", "-1s", "1", "1 0s", "1e3s", "nan", "inf", "1s\n1", "٣s", "9" * 400 + "s"]

@@ -38,8 +38,9 @@ def render_health_text(
     ``compare`` tells who differs from the majority in what.
     """
     _findings(report, console, verbose=verbose)
-    _reasons(console, "unknown", describe.unknown_hosts(report), verbose=verbose)
     alone = len(report.hosts) == 1
+    if not alone or report.hosts[0].facts is not None:  # whose verdict says it
+        _reasons(console, "unknown", describe.unknown_hosts(report), verbose=verbose)
     unread = [(text if alone else f"{hosts}: {text}") for hosts, text in _unread(report)]
     for line in unread if verbose else unread[:_REASONS]:
         say(console, "not read", line)
