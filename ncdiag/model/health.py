@@ -276,7 +276,7 @@ class Severity(StrEnum):
     """How much a finding weighs, the least first.
 
     ``note`` is worth knowing. ``warning`` wants a look, and changes no verdict. ``fault`` is wrong
-    and makes the host unfit for a launch until it is put right; nobody is drained for it.
+    and makes the host faulty: out of a launch until it is put right; nobody is drained for it.
     ``fatal`` breaks whatever runs there: drain the host.
     """
 

@@ -147,6 +147,7 @@ def test_nagios_hears_of_our_own_trouble_as_unknown(run: Run) -> None:
         (("--gpus", "x", "--nagios"), "--gpus"),
         (("--nagios", "--only", "nothing"), "no check is called 'nothing'"),
         (("--nagios", "--format", "json"), "--nagios and --format do not go together"),
+        (("--nagios", "--metrics", "x"), "--nagios and --metrics do not go together"),
     ],
 )
 def test_nagios_hears_of_wrong_options_as_unknown(

@@ -12,12 +12,12 @@ _HEAD = """\
 Every check of `ncdiag health`, made from the table in `ncdiag/health/checks/table.py`.
 
 *Severity* is the most that a check weighs; it says less where less is sure. A **note** is worth
-knowing. A **warning** wants a look and changes no verdict. A **fault** makes the host unfit for a
-launch until it is put right; nobody is drained for it. **Fatal** breaks whatever runs there: a
+knowing. A **warning** wants a look and changes no verdict. A **fault** makes the host *faulty*,
+out of a launch until it is put right; nobody is drained for it. **Fatal** breaks whatever runs there: a
 prolog drains the host.
 
 A check whose sources are absent on a host, denied or silent finds nothing: it is listed as *not
-known*, which is neither good nor bad. *Configuration* says that settings are wrong, and no
+checked*, which is neither good nor bad. *Configuration* says that settings are wrong, and no
 hardware. Checks of rising counters need two readings of one boot; a counter that went back was
 reset and tells nothing.
 """
