@@ -13,8 +13,8 @@ Every check of `ncdiag health`, made from the table in `ncdiag/health/checks/tab
 
 *Severity* is the most that a check weighs; it says less where less is sure. A **note** is worth
 knowing. A **warning** wants a look and changes no verdict. A **fault** makes the host *faulty*,
-out of a launch until it is put right; nobody is drained for it. **Fatal** breaks whatever runs there: a
-prolog drains the host.
+out of a launch until it is put right; nobody is drained for it. **Fatal** breaks whatever
+runs there: a prolog drains the host.
 
 A check whose sources are absent on a host, denied or silent finds nothing: it is listed as *not
 checked*, which is neither good nor bad. *Configuration* says that settings are wrong, and no
