@@ -20,29 +20,22 @@ from netlab import system
 from netlab.testing import Lab, netlab
 
 CHROMIUM = Path("/usr/bin/chromium")
-# These judge what they measure, or fill both cores: nothing else may run at the same time.
+# All tests of these judge what they measure, so that nothing else may run at the same time; others
+# carry the marker themselves.
 ALONE = frozenset(
     {
-        "test_bench.py",
-        "test_bench_torch.py",
         "test_burn_in_command.py",
         "test_burn_in_netlab.py",
         "test_gpu.py",
-        "test_netlab.py",
-        "test_quickstart.py",
         "test_sweep_fabric.py",
         "test_sweep_failures.py",
-        "test_sweep_mpi.py",
         "test_sweep_netlab.py",
-        "test_sweep_profile.py",
-        "test_sweep_slurm.py",
-        "test_torch_child.py",
     }
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tell the tests apart that may run beside others."""
+    """Mark the tests of whole files that may not run beside others."""
     for item in items:
         if item.path.name in ALONE:
             item.add_marker(pytest.mark.alone)

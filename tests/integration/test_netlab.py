@@ -94,6 +94,7 @@ def traces(lab: Lab) -> list[str]:
     return left + [str(lab.directory)] * lab.directory.exists()
 
 
+@pytest.mark.alone
 def test_planted_rates_are_what_iperf3_measures(lab: BringUp) -> None:
     here = lab("""
         rate = "400mbit"
@@ -125,6 +126,7 @@ def test_planted_rates_are_what_iperf3_measures(lab: BringUp) -> None:
         assert mbit_per_s(here, "h4", "h3") == payload(300)
 
 
+@pytest.mark.alone
 def test_a_slow_pair_shares_the_rate_of_its_host(lab: BringUp) -> None:
     here = lab("""
         rate = "200mbit"
@@ -145,6 +147,7 @@ def test_a_slow_pair_shares_the_rate_of_its_host(lab: BringUp) -> None:
         assert slow.result() + other.result() == payload(200)
 
 
+@pytest.mark.alone
 def test_a_slow_uplink_slows_only_what_crosses_it(lab: BringUp) -> None:
     here = lab("""
         rate = "300mbit"
@@ -162,6 +165,7 @@ def test_a_slow_uplink_slows_only_what_crosses_it(lab: BringUp) -> None:
         assert mbit_per_s(here, "c", "b") == payload(60)
 
 
+@pytest.mark.alone
 def test_rails_do_not_meet_and_are_slow_apart(lab: BringUp) -> None:
     here = lab("""
         rate = "300mbit"

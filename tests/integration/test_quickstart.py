@@ -173,6 +173,7 @@ def test_a_clone_that_cannot_be_written_to_is_left_alone(open_folder: Path) -> N
     assert swept == f"ncdiag in {data}: sweep --nodes {clone.root}/examples/loopback.txt"
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(900)
 def test_an_ordinary_user_gets_a_healthy_verdict_in_a_fresh_clone(open_folder: Path) -> None:
     clone = open_folder / "clone"

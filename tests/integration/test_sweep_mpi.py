@@ -178,6 +178,7 @@ def wait_until_quiet(lab: Any, hosts: list[str], seconds: float = 15) -> None:
     assert shared_files() <= BEFORE
 
 
+@pytest.mark.alone
 @root
 def test_it_agrees_with_torch_link_by_link_and_names_the_same_culprits(
     lab: BringUp, tmp_path: Path
@@ -199,6 +200,7 @@ def test_it_agrees_with_torch_link_by_link_and_names_the_same_culprits(
     wait_until_quiet(eight, [f"h{number}" for number in range(1, 9)])
 
 
+@pytest.mark.alone
 @root
 def test_of_two_rails_the_slow_one_is_named(lab: BringUp, tmp_path: Path) -> None:
     two = 'rate = "200mbit"\nnics = 2\n[leaves]\nleaf1 = ["h[1-4]"]\n'

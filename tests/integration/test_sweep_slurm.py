@@ -103,6 +103,7 @@ def end_of(run: "subprocess.Popen[str]") -> str:
     return said
 
 
+@pytest.mark.alone
 def test_a_sweep_takes_its_hosts_from_the_allocation_and_names_the_slow_one(
     cluster: SlurmLab, tmp_path: Path
 ) -> None:
@@ -122,6 +123,7 @@ def test_a_sweep_takes_its_hosts_from_the_allocation_and_names_the_slow_one(
     check_nothing_is_left(cluster)
 
 
+@pytest.mark.alone
 def test_outside_an_allocation_one_is_asked_for_without_the_nodes_that_are_down(
     cluster: SlurmLab, tmp_path: Path
 ) -> None:
@@ -151,6 +153,7 @@ def test_outside_an_allocation_one_is_asked_for_without_the_nodes_that_are_down(
     check_nothing_is_left(cluster)
 
 
+@pytest.mark.alone
 def test_a_node_that_dies_in_mid_run_costs_only_itself(cluster: SlurmLab, tmp_path: Path) -> None:
     directory = tmp_path / "report"
     with sweeping(cluster, directory, *SALLOC, *SWEEP) as run:
@@ -168,6 +171,7 @@ def test_a_node_that_dies_in_mid_run_costs_only_itself(cluster: SlurmLab, tmp_pa
     check_nothing_is_left(cluster)
 
 
+@pytest.mark.alone
 def test_a_node_that_has_died_unnoticed_costs_only_itself(
     cluster: SlurmLab, tmp_path: Path
 ) -> None:
