@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -23,6 +23,8 @@ LEAST_RANKS: Final = 3
 LEAST_ROBUST_RANKS: Final = 4
 # The median of fewer iterations is not near enough to normal for the tail to be trusted.
 LEAST_ITERATIONS: Final = 5
+_SHORTEST_S: Final = 1e-12
+_LONGEST_S: Final = 1e12
 _WINDOW: Final = 10
 _MOST_WINDOWS: Final = 10
 # Ranks that wait for each other every iteration agree this well, or far better than iterations do.
@@ -66,6 +68,9 @@ def find_stragglers(
     table: IterationTable, kind: TimeKind, settings: Settings | None = None
 ) -> StragglerReport:
     """Every slow rank of ``table``, the slowest first; see :class:`TimeKind` for what slow is."""
+    # What no clock of a computer tells is missing: zero, less than that, thousands of years.
+    sound = (table.seconds > _SHORTEST_S) & (table.seconds < _LONGEST_S)
+    table = replace(table, seconds=np.where(sound, table.seconds, np.nan))
     settings = settings or Settings()
     groups = list(_groups(table, kind))
     judged = sum(len(group.ratios) for group in groups)
