@@ -26,6 +26,7 @@ ALONE = frozenset(
     {
         "test_burn_in_command.py",
         "test_burn_in_netlab.py",
+        "test_flight_recorder.py",
         "test_gpu.py",
         "test_sweep_fabric.py",
         "test_sweep_failures.py",
