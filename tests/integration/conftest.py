@@ -33,13 +33,16 @@ ALONE = frozenset(
         "test_sweep_netlab.py",
     }
 )
+# Begun first, so that of those run two files at a time none is left over at the end.
+LONG = ("test_sweep_perftest.py", "test_sweep_nccl_tests.py", "test_bench.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of whole files that may not run beside others."""
+    """Mark the tests of whole files that may not run beside others, and begin with long ones."""
     for item in items:
         if item.path.name in ALONE:
             item.add_marker(pytest.mark.alone)
+    items.sort(key=lambda item: item.path.name not in LONG)
 
 
 @pytest.fixture(scope="session")

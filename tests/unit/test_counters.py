@@ -46,7 +46,7 @@ def test_a_counter_that_was_reset_has_moved_nothing() -> None:
 def test_steal_is_busy_and_waiting_for_a_disk_is_idle(tmp_path: Path) -> None:
     # user nice system idle iowait irq softirq steal guest guest_nice
     write(tmp_path, "proc/stat", "cpu  10 0 5 70 10 0 1 4 9 9\ncpu0 1 2 3\n")
-    assert read_cpu_times(tmp_path) == CpuTimes(idle=80, total=100)
+    assert read_cpu_times(tmp_path) == CpuTimes(idle=80, total=100, stolen=4)
 
 
 @pytest.mark.parametrize("text", ["", "cpu\n", "intr 1 2 3 4 5\n", "cpu  1 2 x 4 5\n"])
@@ -60,3 +60,15 @@ def test_the_idle_share_is_that_of_the_time_between() -> None:
     before, after = CpuTimes(idle=100, total=1000), CpuTimes(idle=150, total=1200)
     assert after.idle_share_since(before) == 0.25
     assert before.idle_share_since(before) is None
+
+
+@pytest.mark.parametrize(("stolen", "idle"), [(20, 0.25), (21, 0.0)])
+def test_where_a_hypervisor_takes_over_a_tenth_nothing_was_idle(stolen: int, idle: float) -> None:
+    before = CpuTimes(idle=100, total=1000, stolen=7)
+    after = CpuTimes(idle=150, total=1200, stolen=7 + stolen)
+    assert after.idle_share_since(before) == idle
+
+
+def test_an_old_kernel_tells_of_no_steal(tmp_path: Path) -> None:
+    write(tmp_path, "proc/stat", "cpu  10 0 5 70 10\n")
+    assert read_cpu_times(tmp_path) == CpuTimes(idle=80, total=95)
