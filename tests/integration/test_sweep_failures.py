@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.root, pytest.mark.timeout(240)]
 
 BringUp = Callable[[str], Any]
 LAB = """
-rate = "500mbit"
+rate = "200mbit"
 
 [leaves]
 leaf1 = ["h[1-3]"]
