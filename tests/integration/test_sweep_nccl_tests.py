@@ -1,4 +1,4 @@
-"""Sweeps with programs that play nccl-tests: over real links, and with hundreds of pairs."""
+"""Sweeps with programs that play nccl-tests: over real links, and with many pairs."""
 
 import json
 import os
@@ -41,11 +41,11 @@ leaf1 = ["h[1-3]"]
 """
 # A slow link would take minutes for what it takes a fast one a second to carry.
 SHORT = ("--max-bytes", "16M")
-# 276 pairs in rounds of 12: about half a minute of two cores. Thousands are run by
+# 190 pairs in rounds of 10: about half a minute of two cores. Thousands are run by
 # benchmarks/nccl_tests_pairs.py.
-HOSTS = 24
-SLOW, WRONG = "n007", "n023"
-AT_A_TIME = 12
+HOSTS = 20
+SLOW, WRONG = "n007", "n019"
+AT_A_TIME = 10
 
 
 def sweep(*arguments: str, timeout_s: float = 200) -> "subprocess.CompletedProcess[str]":
@@ -176,7 +176,7 @@ def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.timeout(900)
-def test_hundreds_of_pairs_survive_the_death_of_their_driver(
+def test_many_pairs_survive_the_death_of_their_driver(
     many: list[str], tmp_path: Path
 ) -> None:
     pairs = HOSTS * (HOSTS - 1) // 2

@@ -158,7 +158,7 @@ def test_of_three_leaves_the_one_with_the_slow_uplink_is_named(
 
 
 def test_a_tapered_uplink_is_contention_and_healthy(sweep: Callable[..., Outcome]) -> None:
-    outcome = sweep('rate = "200mbit"\nuplink = "200mbit"\n' + leaves(2, 2))
+    outcome = sweep('rate = "200mbit"\nuplink = "200mbit"\n' + leaves(3, 3))
 
     assert outcome.code == 0, outcome.stdout
     assert outcome.report["verdict"] == "healthy"
@@ -226,7 +226,7 @@ def test_a_healthy_fleet_is_healthy_and_its_figures_add_up(sweep: Callable[..., 
     assert outcome.stderr.count("\n") < 10
     assert len(report["links"]) == 30
     for link in report["links"]:
-        assert link["measured_gbit_per_s"] == pytest.approx(0.1913, rel=0.05)
+        assert link["measured_gbit_per_s"] == pytest.approx(0.1913, rel=0.1)
         assert link["expected_gbit_per_s"] == pytest.approx(0.1913, rel=0.01)
         assert link["bytes"] > 0.3 * 0.1913e9 / 8
     with (outcome.directory / "links.csv").open() as file:
@@ -248,7 +248,7 @@ def test_the_figure_is_that_of_iperf3(lab: BringUp, tmp_path: Path) -> None:
     }
     for source, target in (("h1", "h2"), ("h2", "h1"), ("h1", "h3"), ("h3", "h1")):
         figure = iperf3_gbit_per_s(three, source, target)
-        assert figures[source, target] == pytest.approx(figure, rel=0.03)
+        assert figures[source, target] == pytest.approx(figure, rel=0.05)
 
 
 def iperf3_gbit_per_s(lab: Any, source: str, target: str) -> float:
