@@ -176,9 +176,7 @@ def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.timeout(900)
-def test_many_pairs_survive_the_death_of_their_driver(
-    many: list[str], tmp_path: Path
-) -> None:
+def test_many_pairs_survive_the_death_of_their_driver(many: list[str], tmp_path: Path) -> None:
     pairs = HOSTS * (HOSTS - 1) // 2
     out = tmp_path / "out"
     first = Running(out, *many)
