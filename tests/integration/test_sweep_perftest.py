@@ -22,7 +22,7 @@ rate = "200mbit"
 [leaves]
 leaf1 = ["h[1-3]"]
 """
-BUDGET = "30s"
+BUDGET = "15s"
 
 
 class Outcome:
