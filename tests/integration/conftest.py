@@ -33,7 +33,7 @@ ALONE = frozenset(
         "test_sweep_netlab.py",
     }
 )
-# Begun first, so that of those run two files at a time none is left over at the end.
+# Begun first, so that of files run side by side none is left over at the end.
 LONG = ("test_sweep_perftest.py", "test_sweep_nccl_tests.py", "test_bench.py")
 
 
