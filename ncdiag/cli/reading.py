@@ -30,15 +30,20 @@ def read_evidence(
 
     Raises :class:`UsageError` where nothing can.
     """
-    together = EvidenceSum()
-    if ras is not None:
-        together.add(_ask(ras, max_bytes, needed=not paths))
+    told = [] if ras is None else [_ask(ras, max_bytes, needed=not paths)]
     if paths:
         with ReadingBar(messages) as bar:
-            together.add(read_logs(paths, jobs=jobs, max_bytes=max_bytes, progress=bar.progress))
-    evidence = together.result()
+            told.append(read_logs(paths, jobs=jobs, max_bytes=max_bytes, progress=bar.progress))
+    evidence = told[0] if len(told) == 1 else _joined(told)
     _tell_errors(evidence.inputs, paths, messages)
     return evidence
+
+
+def _joined(told: Sequence[LogEvidence]) -> LogEvidence:
+    together = EvidenceSum()
+    for evidence in told:
+        together.add(evidence)
+    return together.result()
 
 
 def _tell_errors(inputs: Sequence[InputSummary], paths: Sequence[str], messages: Console) -> None:

@@ -20,8 +20,10 @@ _BATCH_FILES = 256
 # How far behind an even share a line end is looked for.
 _CUT_SEARCH_BYTES = 16 << 20
 _CUT_CHUNK = 64 << 10
-# The first piece is smaller by what its calls and facts cost to read.
-_FIRST_PIECE_LESS = 48 << 20
+# The first piece is smaller by what its calls and facts cost to read, and by the time that its
+# evidence takes from one process to another; by no more than this part of the file.
+_FIRST_PIECE_LESS = 160 << 20
+_FIRST_PIECE_PART = 4
 
 
 @dataclass(slots=True)
@@ -111,10 +113,11 @@ def _pieces(job: Job, processes: int) -> Iterator[Job]:
     if count < 2 or size > job.max_bytes or not _can_be_cut(job):
         yield job
         return
-    share = (size + _FIRST_PIECE_LESS) // count
+    less = min(_FIRST_PIECE_LESS, size // _FIRST_PIECE_PART)
+    share = (size + less) // count
     start = 0
     for nth in range(1, count):
-        stop = _line_start(job.path, share * nth - _FIRST_PIECE_LESS)
+        stop = _line_start(job.path, share * nth - less)
         if stop is not None and stop > start:
             yield job._replace(start=start, stop=stop)
             start = stop

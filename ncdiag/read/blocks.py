@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-BLOCK_BYTES = 4 << 20
+# What was read last is still in the processor's cache when it is looked through.
+BLOCK_BYTES = 1 << 20
 # What is kept of a longer line. A terminal's progress bar is one line of many carriage returns:
 # each of its parts counts as a line here, under the same number.
 LINE_LIMIT = 64 << 10
 # Held over to the next block, so that the last block of a long input has lines to show.
-_HELD_BACK = 64 << 10
+_HELD_BACK = 32 << 10
 
 
 class Stream(Protocol):

@@ -1,15 +1,13 @@
 """A line of a log without its wrappers, and what a reader of lines is."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ncdiag.model.log import NOBODY, LogEvidence, Speaker
 from ncdiag.model.place import Place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(NamedTuple):
     """One record of a log.
 
     ``text`` is the message: what launchers, collectors, terminals and the library put before it is

@@ -77,6 +77,7 @@ class LogReader:
 
     def _told_already(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> bool:
         """Count a line that says nothing new, or read it the short way."""
+        self._repeated.hear(raw)
         parts = self._plain_lines.parts(raw)
         if parts is None:
             known = self._repeated.repeats(raw, number, hits)

@@ -6,7 +6,6 @@ process and level are, and each signature that matches it captured the same valu
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from ncdiag.model.finding import FindingClass
 from ncdiag.model.log import NOBODY, Event
@@ -14,7 +13,7 @@ from ncdiag.model.place import Place
 from ncdiag.read.events import NAMELESS
 from ncdiag.read.line import Line
 from ncdiag.read.plain_lines import PlainLine
-from ncdiag.read.shapes import Shapes, Tally, speaker_of
+from ncdiag.read.shapes import Shapes, Tally, speaker_of, was_heard
 from ncdiag.read.signatures.reader import SignatureReader, applies, match
 from ncdiag.read.signatures.row import Signature
 
@@ -48,7 +47,7 @@ def _as_it_stands(raw: bytes) -> Line:
 
 def _may_be(row: Signature, line: Line) -> bool:
     """Whether the signature means lines that differ from this one by their numbers only."""
-    alike = (replace(line, text=_NUMBERS.sub(n, line.text)) for n in _TELLING_NUMBERS)
+    alike = (line._replace(text=_NUMBERS.sub(n, line.text)) for n in _TELLING_NUMBERS)
     return any(match(row, one) for one in (line, *alike))
 
 
@@ -87,6 +86,7 @@ class RepeatedLines:
         self._latest = (b"", -1)
         self._shapes = Shapes()
         self.unmuted = self._shapes.unmuted
+        self.hear = self._shapes.hear
 
     def counts(self, line: PlainLine, raw: bytes, number: int, hits: tuple[bytes, ...]) -> bool:
         """Whether the line says only what is known; it is counted then.
@@ -174,9 +174,9 @@ class RepeatedLines:
             voices = set[bytes]() if self._plan(hits, warns=warns) is None else None
             flood = self._floods[hits, warns] = _Flood(self._table.rows(hits), voices)
         flood.lines += 1
-        if flood.voices is not None and (voice := speaker_of(raw)) not in flood.voices:
+        if flood.voices is not None and not was_heard(raw, flood.voices):
             if len(flood.voices) < _MOST_KNOWN:
-                flood.voices.add(voice)
+                flood.voices.add(speaker_of(raw))
             return False
         if flood.lines < _FLOOD:
             return False

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
+from ncdiag.read.clues import clues
+
 try:
     import hyperscan
 except ImportError:  # no wheel for this platform: slower, same answer
@@ -18,6 +20,10 @@ except ImportError:  # no wheel for this platform: slower, same answer
 # An event is one integer, offset and needle, so that sorting them is cheap.
 ID_BITS = 16
 _ID_MASK = (1 << ID_BITS) - 1
+
+
+# A clue in so many lines without its needles costs more than it saves.
+_MOST_MISLED = 2_000
 
 
 # A line of a block, ``block[start:end]`` without its line feed, and the numbers of its needles.
@@ -34,20 +40,37 @@ class Engine(Protocol):
 
 
 class Scanner:
-    """Looks for a fixed set of needles."""
+    """Looks for a fixed set of needles.
 
-    def __init__(self, needles: Iterable[bytes], engine: str | None = None) -> None:
+    ``brief`` is for much text: what is looked for are short words, each of which may mean several
+    needles, or none.
+    """
+
+    def __init__(
+        self, needles: Iterable[bytes], engine: str | None = None, *, brief: bool = False
+    ) -> None:
         self._needles = sorted(needles)
         if bad := [n for n in self._needles if not n or b"\n" in n or b"\0" in n]:
             raise ValueError(f"a needle is empty or holds a line feed or NUL: {bad[0]!r}")
-        self._find = _engine(self._needles, engine)
-        self._named: dict[tuple[int, ...], tuple[bytes, ...]] = {}
+        self._engine = engine_name(engine)
+        short = brief and self._engine == "hyperscan"
+        self._look_for(clues(self._needles) if short else {one: [one] for one in self._needles})
+
+    def _look_for(self, words: dict[bytes, list[bytes]]) -> None:
+        """Look for ``words`` from now on, each of which may mean one of its needles."""
+        self._words = list(words)
+        self._meanings = list(words.values())
+        self._misled = dict.fromkeys(range(len(words)), 0)
+        self._named: dict[tuple[int, ...], tuple[bytes, ...] | None] = {}
+        self._find = _engine(self._words, self._engine)
 
     def lines(self, block: bytearray, begin: int, stop: int) -> list[HitLine]:
-        """The lines of ``block[begin:stop]`` that contain a needle, in order.
+        """The lines of ``block[begin:stop]`` that may contain a needle, in order.
 
         ``begin`` and ``stop`` are line starts, or the end of the block.
         """
+        if max(self._misled.values(), default=0) > _MOST_MISLED:
+            self._give_up()
         lines: list[HitLine] = []
         mask, bits = _ID_MASK, ID_BITS
         end = begin - 1
@@ -64,13 +87,36 @@ class Scanner:
                 found.append(event & mask)
         return lines
 
-    def names(self, found: list[int]) -> tuple[bytes, ...]:
-        """The needles found in a line, sorted, each once."""
+    def names(self, block: bytearray, line: HitLine) -> tuple[bytes, ...]:
+        """The needles in a line of ``block``, sorted, each once."""
+        start, end, found = line
         key = tuple(found) if len(found) == 1 else tuple(sorted(set(found)))
-        named = self._named.get(key)
+        if key not in self._named:
+            sure = all([self._words[word]] == self._meanings[word] for word in key)
+            self._named[key] = tuple(sorted(self._words[word] for word in key)) if sure else None
+        named = self._named[key]
         if named is None:
-            named = self._named[key] = tuple(self._needles[index] for index in key)
+            raw = block[start:end]
+            named = tuple(sorted({one for word in key for one in self._meant(word, raw)}))
         return named
+
+    def _meant(self, word: int, raw: bytearray) -> list[bytes]:
+        """The needles that a word means in this line."""
+        meant = [needle for needle in self._meanings[word] if needle in raw]
+        if not meant:
+            self._misled[word] += 1
+        return meant
+
+    def _give_up(self) -> None:
+        """Look for needles in place of words that mislead."""
+        words: dict[bytes, list[bytes]] = {}
+        for number, meanings in enumerate(self._meanings):
+            if self._misled[number] > _MOST_MISLED // 2:
+                words.update((needle, [needle]) for needle in meanings)
+        for number, meanings in enumerate(self._meanings):
+            if self._misled[number] <= _MOST_MISLED // 2:
+                words.setdefault(self._words[number], []).extend(meanings)
+        self._look_for(words)
 
     def hits(self, line: bytes) -> tuple[bytes, ...]:
         """The needles in one line."""
@@ -78,9 +124,11 @@ class Scanner:
 
 
 @lru_cache(maxsize=8)
-def scanner(needles: frozenset[bytes], engine: str | None = None) -> Scanner:
+def scanner(
+    needles: frozenset[bytes], engine: str | None = None, *, brief: bool = False
+) -> Scanner:
     """A scanner, prepared once a process: every input looks for the same few sets."""
-    return Scanner(needles, engine)
+    return Scanner(needles, engine, brief=brief)
 
 
 def engine_name(asked: str | None = None) -> str:
@@ -89,10 +137,10 @@ def engine_name(asked: str | None = None) -> str:
     return "re" if hyperscan is None or asked == "re" else "hyperscan"
 
 
-def _engine(needles: Sequence[bytes], asked: str | None) -> Engine:
-    if not needles:
+def _engine(words: Sequence[bytes], name: str) -> Engine:
+    if not words:
         return lambda _block, _begin, _stop: []
-    return (_ByRe if engine_name(asked) == "re" else _ByHyperscan)(needles)
+    return (_ByRe if name == "re" else _ByHyperscan)(words)
 
 
 class _ByHyperscan:

@@ -13,6 +13,9 @@ _CALLS = frozenset({b": opCount ", b"[nranks=", b"NCCL CALL "})
 _SPAN_PART = 64
 _SHORTEST_SPAN_BYTES, _LONGEST_SPAN_BYTES = 8 << 10, 256 << 10
 
+# In a smaller input clues cost more to choose than they save.
+_BRIEF_BYTES = 32 << 20
+
 
 class Selection:
     """Takes the blocks of one input, or of a piece of it, and gives its reader what it needs.
@@ -47,6 +50,7 @@ class Selection:
         self._newlines = newlines(size)
         part = _LONGEST_SPAN_BYTES if size is None else size // _SPAN_PART
         self._span_bytes = max(_SHORTEST_SPAN_BYTES, min(part, _LONGEST_SPAN_BYTES))
+        self._brief = size is not None and size > _BRIEF_BYTES
         self._scanners: dict[tuple[bool, bool], Scanner] = {}
         # Of the block at hand: its bytes, and what is read whole before and after these offsets.
         self._buffer = bytearray()
@@ -89,11 +93,15 @@ class Selection:
         """Give lines with needles, and what else is wanted; returns how many had needles."""
         buffer = self._buffer
         taken = 0
-        for start, end, found in finder.lines(buffer, position, stop):
+        for line in finder.lines(buffer, position, stop):
+            hits = finder.names(buffer, line)
+            if not hits:
+                continue
+            start, end, _ = line
             position = self._between(position, start)
             self.lines += self._newlines(buffer, position, start)
             taken += 1
-            self._take(start, end, finder.names(found))
+            self._take(start, end, hits)
             self.lines += end < stop
             position = min(end + 1, stop)
         position = self._between(position, stop)
@@ -108,10 +116,14 @@ class Selection:
         buffer, reader = self._buffer, self._reader
         taken = 0
         lines = finder.lines(buffer, position, stop)
-        for start, end, found in reader.unmuted(buffer, lines):
+        for line in reader.unmuted(buffer, lines):
+            hits = finder.names(buffer, line)
+            if not hits:
+                continue
+            start, end, _ = line
             self.lines += self._newlines(buffer, position, start)
             taken += 1
-            self._take(start, end, finder.names(found))
+            self._take(start, end, hits)
             self.lines += end < stop
             position = min(end + 1, stop)
             if reader.open:
@@ -147,9 +159,13 @@ class Selection:
         parts = self._buffer[start:end].replace(b"\r", b"\n")
         finder = self._scanner(facts=True)
         position = 0
-        for begin, stop, found in finder.lines(parts, 0, len(parts)):
+        for line in finder.lines(parts, 0, len(parts)):
+            hits = finder.names(parts, line)
+            if not hits:
+                continue
+            begin, stop, _ = line
             self._take_parts(parts, position, begin)
-            part, hits = bytes(parts[begin:stop]), finder.names(found)
+            part = bytes(parts[begin:stop])
             if len(part) > LINE_LIMIT:
                 self.cut_lines += 1
                 part = part.lstrip(b"\0")[:LINE_LIMIT]
@@ -176,7 +192,7 @@ class Selection:
         if known is None:
             needles = self._reader.needles | (self._reader.facts if facts else frozenset())
             wanted = needles if calls else needles - _CALLS
-            known = self._scanners[facts, calls] = scanner(wanted, self._engine)
+            known = self._scanners[facts, calls] = scanner(wanted, self._engine, brief=self._brief)
         return known
 
     def _calls_wanted(self) -> bool:

@@ -48,7 +48,7 @@ class Shape:
     shapes decide.
     """
 
-    __slots__ = ("fine", "finer", "muted", "seen", "skipped", "tallies", "voices")
+    __slots__ = ("fine", "finer", "may_skip", "muted", "seen", "skipped", "tallies", "voices")
 
     def __init__(self, *, fine: bool) -> None:
         self.fine = fine
@@ -56,6 +56,7 @@ class Shape:
         self.muted = False
         self.seen = 0
         self.skipped = 0
+        self.may_skip = MOST_SKIPPED
         self.tallies: Sequence[Tally] = ()
         self.voices: set[bytes] | None = None
 
@@ -63,6 +64,7 @@ class Shape:
         """Take a line that was looked at: it stands for those before it, and for those to come."""
         self.settle(tallies)
         self.tallies, self.voices = tallies, voices
+        self._decide()
         self.seen += 1
 
     def settle(self, tallies: Sequence[Tally]) -> None:
@@ -71,10 +73,27 @@ class Shape:
             tally.count += self.skipped
         self.skipped = 0
 
-    @property
-    def alike(self) -> bool:
-        """Whether lines of this shape need not be told apart."""
-        return self.finer is None and self.voices is None
+    def mute(self, *, finer: bool) -> None:
+        """Let few lines be looked at from now on, or few of each ``finer`` shape."""
+        self.muted = True
+        self.finer = {} if finer else None
+        self._decide()
+
+    def _decide(self) -> None:
+        """How many lines may be skipped by their shape alone, not told apart any further."""
+        self.may_skip = MOST_SKIPPED if self.finer is None and self.voices is None else 0
+
+    def skips(self, raw: bytes) -> bool:
+        """Whether the line need not be looked at, after a closer look at it; it is counted then."""
+        if self.finer is not None:
+            finer = self.finer.get(_fine(raw))
+            return finer is not None and finer.muted and finer.skips(raw)
+        if self.skipped >= MOST_SKIPPED:
+            return False
+        if self.voices is not None and not was_heard(raw, self.voices):
+            return False
+        self.skipped += 1
+        return True
 
     @property
     def due(self) -> bool:
@@ -108,9 +127,10 @@ class Shapes:
 
     def mute(self, raw: bytes, shape: Shape, *, finer: bool) -> None:
         """Look at few lines of this shape from now on, or at few of each ``finer`` one."""
-        shape.muted = True
-        if not shape.fine:
-            shape.finer = {} if finer else None
+        if shape.fine:
+            shape.mute(finer=False)
+        else:
+            shape.mute(finer=finer)
             self._muted[raw.translate(None, _VARIABLE)] = shape
 
     def unmuted(self, block: bytearray, lines: Sequence[HitLine]) -> Iterator[HitLine]:
@@ -125,48 +145,32 @@ class Shapes:
         raws = joined.split(b"\n")
         keys = joined.translate(None, _VARIABLE).split(b"\n")
         strange = self._strange(raws)
-        muted = self._muted.get
-        for line, raw, key in zip(lines, raws, keys, strict=False):
-            shape = muted(key)
-            if (strange and self._first_of_host(raw)) or shape is None:
-                yield line
-            elif shape.alike and shape.skipped < MOST_SKIPPED:
+        for at, shape in enumerate(map(self._muted.get, keys[: len(lines)])):
+            if shape is None or (strange and not self._was_heard(raws[at])):
+                yield lines[at]
+            elif shape.skipped < shape.may_skip:
                 shape.skipped += 1
-            elif not _skips(shape, raw):
-                yield line
+            elif not shape.skips(raws[at]):
+                yield lines[at]
 
     def _strange(self, raws: Sequence[bytes]) -> bool:
         """Whether one of the lines begins as none before."""
         return not self._heard.issuperset({raw.partition(b":")[0] for raw in raws})
 
-    def _first_of_host(self, raw: bytes) -> bool:
-        """Whether no line before began so; of too many beginnings nobody can tell."""
-        host = raw.partition(b":")[0]
-        if host in self._heard or len(self._heard) >= _MOST_HEARD:
-            return False
-        self._heard.add(host)
-        return True
+    def _was_heard(self, raw: bytes) -> bool:
+        """Whether a line before began so; of too many beginnings nobody can tell."""
+        return raw.partition(b":")[0] in self._heard or len(self._heard) >= _MOST_HEARD
+
+    def hear(self, raw: bytes) -> None:
+        """Note who speaks in a line that is looked at."""
+        if len(self._heard) < _MOST_HEARD:
+            self._heard.add(raw.partition(b":")[0])
 
     def finish(self) -> None:
         """Count what was skipped last."""
         for shape in self._shapes.values():
             for one in (shape, *(shape.finer or {}).values()):
                 one.settle(one.tallies)
-
-
-def _skips(shape: Shape, raw: bytes) -> bool:
-    """Whether the line need not be looked at; it is counted then."""
-    if shape.finer is not None:
-        finer = shape.finer.get(_fine(raw))
-        if finer is None or not finer.muted:
-            return False
-        shape = finer
-    if shape.voices is not None and speaker_of(raw) not in shape.voices:
-        return False
-    if shape.skipped >= MOST_SKIPPED:
-        return False
-    shape.skipped += 1
-    return True
 
 
 def _fine(raw: bytes) -> bytes:
@@ -179,3 +183,8 @@ def speaker_of(raw: bytes) -> bytes:
     """What tells whose line it is: its process or rank where it begins with one, else all of it."""
     first, _, _ = raw.partition(b" ")
     return first if first.startswith(b"[rank") or first.count(b":") == _PREFIX_COLONS else raw
+
+
+def was_heard(raw: bytes, speakers: set[bytes]) -> bool:
+    """Whether the line's speaker is one of ``speakers``."""
+    return raw.partition(b" ")[0] in speakers or raw in speakers

@@ -87,7 +87,7 @@ def _known(process: NcclProcess) -> int:
         process.nvls, process.sharp, process.mnnvl, process.pxn, process.connected,
         process.gdr_channels or None, process.plain_channels or None,
     )  # fmt: skip
-    return sum(map(len, lists)) + sum(fact is not None for fact in single)
+    return sum(map(len, lists)) + len(single) - single.count(None)
 
 
 class Rule(NamedTuple):

@@ -88,7 +88,7 @@ class NcclReader:
                     done.append(rule.note)
                     rule.note(notes, found, line)
                     self.learned += rule.fact and notes.learned()
-        if _CUT.search(line.text):
+        if line.text.endswith("$") and _CUT.search(line.text):
             self._cut = line
 
     def finish(self, evidence: LogEvidence) -> None:
