@@ -165,8 +165,9 @@ class LogReader:
             self._end = line.place
         if line.place.time:
             self._keep_time(line)
-        if line.speaker.host:
-            self._note_host(line.speaker.host, line)
+        host = line.speaker.host
+        if host and (line.carrier or host not in self._themselves):
+            self._note_host(host, line)
         if _START in hits:
             self.starts += 1
         plan = self._plans.get(hits)

@@ -10,7 +10,6 @@ TEXT = b"""\
  count 8912896 datatype 9 op 0 root 0 comm 0x55d0c3f9a8e0 [nranks=1024] stream 0x55d0b76e4d10
 ] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_3:1/RoCE [RO]; OOB eth0:10.20.30.41<0>
 ] NCCL INFO NET/Socket : Using [0]eth0:10.20.30.41<0>
-] NCCL INFO NET/Plugin: Loaded net plugin
 ] NCCL INFO NET/OFI Selected provider is efa, fabric is efa (found 4 nics)
 ] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth0
 ] NCCL INFO NCCL_IB_HCA set to mlx5_0,mlx5_3
@@ -32,6 +31,7 @@ TEXT = b"""\
 ] NCCL INFO Broadcast: 4194304 Bytes -> Algo 1 proto 2 time 37.4
 ] NCCL INFO ncclCommInitRankConfig comm 0x55d0c3f9a8e0 rank 13 nranks 1024 cudaDev 5 nvmlDev 5
 ] NCCL INFO Connection to proxy localRank 5 -> connection 0x7f2c64000000
+] NCCL INFO New proxy recv connection 21 from local rank 5, transport 2
 2031-04-05 06:07:08,910 - trainer - INFO - step 1200/90000 | loss 2.3451 | grad norm 0.871
  iteration     1200/  900000 | consumed samples:      614400 | global batch size:   512
  | elapsed time per iteration (ms): 5120.3 | learning rate: 2.9E-04 | lm loss: 2.345E+00

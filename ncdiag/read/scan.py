@@ -17,23 +17,21 @@ try:
 except ImportError:  # no wheel for this platform: slower, same answer
     hyperscan = None  # type: ignore[assignment]
 
-# An event is one integer, offset and needle, so that sorting them is cheap.
-ID_BITS = 16
+# An event is one integer, offset and word, small enough for one digit of Python's where the part
+# that is looked through is no longer than 512 KiB.
+ID_BITS = 11
 _ID_MASK = (1 << ID_BITS) - 1
-
-
 # A clue in so many lines without its needles costs more than it saves.
 _MOST_MISLED = 2_000
 
-
-# A line of a block, ``block[start:end]`` without its line feed, and the numbers of its needles.
+# A line of a block, ``block[start:end]`` without its line feed, and the numbers of its words.
 HitLine = tuple[int, int, list[int]]
 
 
 class Engine(Protocol):
-    """Finds needles in ``block[begin:stop]``: (end offset << 16 | needle's index), in order.
+    """Finds words in ``block[begin:stop]``, in order: their end behind ``begin`` << 11 | index.
 
-    Every needle of a line is reported at least once, at an offset within that line.
+    Every word of a line is reported at least once, at an offset within that line.
     """
 
     def __call__(self, block: bytearray, begin: int, stop: int) -> list[int]: ...  # noqa: D102
@@ -58,10 +56,12 @@ class Scanner:
 
     def _look_for(self, words: dict[bytes, list[bytes]]) -> None:
         """Look for ``words`` from now on, each of which may mean one of its needles."""
+        if len(words) > _ID_MASK:
+            raise ValueError(f"{len(words)} needles are too many")
         self._words = list(words)
         self._meanings = list(words.values())
         self._misled = dict.fromkeys(range(len(words)), 0)
-        self._named: dict[tuple[int, ...], tuple[bytes, ...] | None] = {}
+        self._named: dict[tuple[int, ...], tuple[bytes, ...]] = {}
         self._find = _engine(self._words, self._engine)
 
     def lines(self, block: bytearray, begin: int, stop: int) -> list[HitLine]:
@@ -75,7 +75,7 @@ class Scanner:
         mask, bits = _ID_MASK, ID_BITS
         end = begin - 1
         for event in self._find(block, begin, stop):
-            at = event >> bits
+            at = begin + (event >> bits)
             if at > end:
                 start = block.rfind(b"\n", begin, at) + 1 or begin
                 end = block.find(b"\n", at, stop)
@@ -91,13 +91,13 @@ class Scanner:
         """The needles in a line of ``block``, sorted, each once."""
         start, end, found = line
         key = tuple(found) if len(found) == 1 else tuple(sorted(set(found)))
-        if key not in self._named:
-            sure = all([self._words[word]] == self._meanings[word] for word in key)
-            self._named[key] = tuple(sorted(self._words[word] for word in key)) if sure else None
-        named = self._named[key]
+        named = self._named.get(key)
         if named is None:
-            raw = block[start:end]
-            named = tuple(sorted({one for word in key for one in self._meant(word, raw)}))
+            if all([self._words[word]] == self._meanings[word] for word in key):
+                named = self._named[key] = tuple(sorted(self._words[word] for word in key))
+            else:
+                raw = block[start:end]
+                named = tuple(sorted({one for word in key for one in self._meant(word, raw)}))
         return named
 
     def _meant(self, word: int, raw: bytearray) -> list[bytes]:
@@ -155,7 +155,7 @@ class _ByHyperscan:
         append = events.append
 
         def keep(index: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            append(begin + end << ID_BITS | index)
+            append(end << ID_BITS | index)
 
         with memoryview(block) as whole, whole[begin:stop] as part:
             self._database.scan(part, match_event_handler=keep, scratch=self._scratch)
@@ -191,7 +191,7 @@ class _ByRe:
             end = stop if end < 0 else end
             line = bytes(block[start:end])
             events += sorted(
-                (start + offset + len(needle)) << ID_BITS | index
+                (start - begin + offset + len(needle)) << ID_BITS | index
                 for index, needle in enumerate(self._needles)
                 if (offset := line.find(needle)) >= 0
             )

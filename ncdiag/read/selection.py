@@ -78,15 +78,15 @@ class Selection:
         free = self._every_line or position < self._head or stop > self._tail
         facts = self._every_line or self._budget.wanted
         finder = self._scanner(facts=facts)
-        before = reader.learned, reader.starts
+        starts, learned = reader.starts, reader.learned if facts else 0
         taken = 0
         if not (free or reader.open):
             position, taken = self._hurry(finder, position, stop)
         if position < stop:
             taken += self._walk(finder, position, stop)
         if facts:
-            self._budget.spend(taken, reader.learned - before[0], reader.known_hosts)
-        if reader.starts > before[1]:
+            self._budget.spend(taken, reader.learned - learned, reader.known_hosts)
+        if reader.starts > starts:
             self._budget.renew()
 
     def _walk(self, finder: Scanner, position: int, stop: int) -> int:

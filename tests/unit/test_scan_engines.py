@@ -34,13 +34,22 @@ def expected(text: bytes) -> list[tuple[bytes, tuple[bytes, ...]]]:
     return found
 
 
+def found(
+    scanner: Scanner, block: bytearray, start: int, stop: int
+) -> list[tuple[bytes, tuple[bytes, ...]]]:
+    lines = scanner.lines(block, start, stop)
+    return [(bytes(block[line[0] : line[1]]), scanner.names(block, line)) for line in lines]
+
+
 @given(TEXTS)
 def test_both_engines_give_each_line_with_its_needles(text: bytes) -> None:
     block = bytearray(text)
     for engine in ("hyperscan", "re"):
         scanner = Scanner(NEEDLES, engine)
         lines = scanner.lines(block, 0, len(block))
-        assert [(bytes(block[a:b]), scanner.names(ids)) for a, b, ids in lines] == expected(text)
+        assert [
+            (bytes(block[a:b]), scanner.names(block, (a, b, ids))) for a, b, ids in lines
+        ] == expected(text)
 
 
 @given(TEXTS, TEXTS, TEXTS)
@@ -50,7 +59,9 @@ def test_only_the_asked_part_of_a_block_is_looked_through(a: bytes, b: bytes, c:
     for engine in ("hyperscan", "re"):
         scanner = Scanner(NEEDLES, engine)
         lines = scanner.lines(block, len(a), len(a + b))
-        assert [(bytes(block[a:b]), scanner.names(ids)) for a, b, ids in lines] == expected(b)
+        assert [
+            (bytes(block[a:b]), scanner.names(block, (a, b, ids))) for a, b, ids in lines
+        ] == expected(b)
 
 
 def test_the_engine_can_be_chosen() -> None:
@@ -73,7 +84,7 @@ def test_without_hyperscan_the_other_engine_runs(monkeypatch: pytest.MonkeyPatch
     block = bytearray(b"x NCCL WARN y\nz\n")
     scanner = Scanner([b"WARN"])
     lines = scanner.lines(block, 0, len(block))
-    assert [scanner.names(ids) for _, _, ids in lines] == [(b"WARN",)]
+    assert [scanner.names(block, line) for line in lines] == [(b"WARN",)]
 
 
 @pytest.mark.parametrize("needle", [b"", b"a\nb", b"a\0b"])
