@@ -60,7 +60,8 @@ class Scanner:
             raise ValueError(f"{len(words)} needles are too many")
         self._words = list(words)
         self._meanings = list(words.values())
-        self._misled = dict.fromkeys(range(len(words)), 0)
+        self._misled = [0] * len(words)
+        self._worst = 0
         self._named: dict[tuple[int, ...], tuple[bytes, ...]] = {}
         self._find = _engine(self._words, self._engine)
 
@@ -69,8 +70,6 @@ class Scanner:
 
         ``begin`` and ``stop`` are line starts, or the end of the block.
         """
-        if max(self._misled.values(), default=0) > _MOST_MISLED:
-            self._give_up()
         lines: list[HitLine] = []
         mask, bits = _ID_MASK, ID_BITS
         end = begin - 1
@@ -105,10 +104,13 @@ class Scanner:
         meant = [needle for needle in self._meanings[word] if needle in raw]
         if not meant:
             self._misled[word] += 1
+            self._worst = max(self._worst, self._misled[word])
         return meant
 
-    def _give_up(self) -> None:
-        """Look for needles in place of words that mislead."""
+    def reconsider(self) -> None:
+        """Look for needles in place of words that mislead; no line may be left to be named."""
+        if self._worst <= _MOST_MISLED:
+            return
         words: dict[bytes, list[bytes]] = {}
         for number, meanings in enumerate(self._meanings):
             if self._misled[number] > _MOST_MISLED // 2:
@@ -144,7 +146,7 @@ def _engine(words: Sequence[bytes], name: str) -> Engine:
 
 
 class _ByHyperscan:
-    """One literal database for all needles; what is found is collected, then read."""
+    """One literal database for all words; what is found is collected, then read."""
 
     def __init__(self, needles: Sequence[bytes]) -> None:
         self._database = _database(needles)

@@ -78,6 +78,7 @@ class Selection:
         free = self._every_line or position < self._head or stop > self._tail
         facts = self._every_line or self._budget.wanted
         finder = self._scanner(facts=facts)
+        finder.reconsider()
         starts, learned = reader.starts, reader.learned if facts else 0
         taken = 0
         if not (free or reader.open):

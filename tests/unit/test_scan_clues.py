@@ -47,6 +47,7 @@ def test_each_needle_contains_its_word() -> None:
     assert sorted(needle for owners in words.values() for needle in owners) == sorted(needles)
     assert all(word in needle for word, owners in words.items() for needle in owners)
     assert all(len(word) <= 8 or owners == [word] for word, owners in words.items())
+    assert words[b"ode=13"] == [b"ode=13"]
     assert len(words) < 0.7 * len(needles)
 
 
@@ -62,6 +63,8 @@ def test_a_word_that_misleads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     wrong = bytearray(b"nobody sat on the moon\n" * 20)
     assert len(scanner.lines(wrong, 0, len(wrong))) == 20
     assert found(scanner, bytes(wrong)) == []
+    assert len(scanner.lines(wrong, 0, len(wrong))) == 20
+    scanner.reconsider()
     assert scanner.lines(wrong, 0, len(wrong)) == []
     text = b"a cat sat on the mat\nnobody\nthe lid is open\na dog sat on the mat"
     assert found(scanner, text) == [
