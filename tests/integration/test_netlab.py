@@ -237,6 +237,7 @@ def test_a_host_that_is_down_has_no_route_and_one_without_sshd_refuses(lab: Brin
     assert here.ssh("h2", "hostname").stdout + here.ssh("h3", "hostname").stdout == "h2\nh3\n"
 
 
+@pytest.mark.alone
 def test_hosts_break_slow_down_and_heal_while_something_runs(lab: BringUp) -> None:
     here = lab(TWO_HOSTS)
     sshd = here.processes("b")
