@@ -243,9 +243,16 @@ def test_ranks_of_an_mpi_program_go_host_by_host_in_the_order_given(cluster: Slu
     ], done.stderr
 
 
-def test_a_rank_that_fails_ends_its_mpi_program(cluster: SlurmLab) -> None:
+def test_a_rank_that_fails_ends_its_mpi_program(cluster: SlurmLab, tmp_path: Path) -> None:
     hosts = [Host(name=name, address=name) for name in HOSTS]
-    program = MpiProgram(argv=("sh", "-c", '[ "$SLURM_PROCID" = 2 ] && exit 7; exec sleep 600'))
+    # It fails once the others run: a signal to a task that is being launched may be lost.
+    rank = """
+        cd "$1" && touch "rank$SLURM_PROCID"
+        [ "$SLURM_PROCID" = 2 ] || exec sleep 600
+        until [ -e rank0 ] && [ -e rank1 ] && [ -e rank3 ]; do sleep 0.1; done
+        exit 7
+    """
+    program = MpiProgram(argv=("sh", "-c", rank, "rank", str(tmp_path)))
     launch = SlurmStarter(LauncherOptions(python="python")).launch(hosts, program)
 
     done = cluster.run("salloc", "--nodes=4", "--quiet", *launch.argv)

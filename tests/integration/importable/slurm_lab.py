@@ -116,7 +116,7 @@ class SlurmLab:
             out, error = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+            process.wait()  # not for what it wrote: others may hold its pipes open
             raise
         return subprocess.CompletedProcess(argv, process.returncode, out, error)
 
