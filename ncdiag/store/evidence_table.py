@@ -143,6 +143,11 @@ def _order(piece: EvidencePiece) -> tuple[object, ...]:
         piece.text,
         piece.partners,
         piece.covers,
+        piece.kind,
+        piece.source,
+        piece.report or "",
+        -1.0 if piece.until_s is None else piece.until_s,
+        -1.0 if piece.uptime_s is None else piece.uptime_s,
     )
 
 

@@ -255,6 +255,25 @@ def test_decisions_do_not_depend_on_order(
     assert [one.host for one in told] == sorted(one.host for one in told)
 
 
+@pytest.mark.parametrize(
+    "differing",
+    [
+        {"kind": EvidenceKind.OPERATOR},
+        {"until_s": NOW_S - 1},
+        {"uptime_s": 10.0},
+        {"covers": ("pcie_error",)},
+    ],
+)
+@pytest.mark.parametrize("clears", [False, True])
+def test_of_two_pieces_that_differ_by_anything_the_same_one_counts(
+    differing: dict[str, object], *, clears: bool
+) -> None:
+    first = piece("h1", "r0", ago_s=1.0, kind=EvidenceKind.HEALTH, clears=clears)
+    second = replace(first, **differing)
+    told = decide([first, second], POLICY, NOW_S, ["h1"])
+    assert decide([second, first], POLICY, NOW_S, ["h1"]) == told
+
+
 @given(PIECES)
 @settings(max_examples=40, deadline=None)
 def test_hosts_with_only_inconclusive_evidence_are_never_isolated(
