@@ -4,6 +4,7 @@ import json
 import os
 import runpy
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -445,6 +446,12 @@ def test_a_command_does_not_inherit_ignored_signals() -> None:
     done = command("run", "ring-only", "grep", "SigIgn", "/proc/self/status")
     ignored = int(done.stdout.split()[1], 16)
     assert ignored & (1 << 12) == 0  # SIGPIPE is 13
+
+
+def test_a_command_that_cannot_run_leaves_signals_as_they_were(run: Run) -> None:
+    before = signal.getsignal(signal.SIGPIPE)
+    assert run("run", "ring-only", "--", "./no/such")[0] == 2
+    assert signal.getsignal(signal.SIGPIPE) is before
 
 
 def test_unset_takes_a_variable_away_from_the_command(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, NoReturn
 
 import typer
@@ -32,11 +33,11 @@ def run(name: ProfileName, command: Command) -> NoReturn:
         raise UsageError("no command to run; write ncdiag env run PROFILE -- CMD...")
     profile, _ = filled(profile_files.load(name), None)
     environment = environment_with(os.environ, profile.settings)
-    _give_back_signals()
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execvpe(command[0], command, environment)  # noqa: S606 - that is what it is for
+        with _signals_given_back():
+            os.execvpe(command[0], command, environment)  # noqa: S606 - that is what it is for
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else f"{error}"
         raise UsageError(f"{visible(command[0])}: it cannot be run: {why}") from None
@@ -55,7 +56,13 @@ def environment_with(
     return changed
 
 
-def _give_back_signals() -> None:
+@contextmanager
+def _signals_given_back() -> Iterator[None]:
     """Undo what Python sets to be ignored, as the command would go on ignoring it."""
-    for name in ("SIGPIPE", "SIGXFSZ"):
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    numbers = (signal.SIGPIPE, signal.SIGXFSZ)
+    before = [signal.signal(number, signal.SIG_DFL) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
