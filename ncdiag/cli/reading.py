@@ -12,7 +12,7 @@ from ncdiag.logs.read_logs import read_logs
 from ncdiag.model.errors import NcdiagError, UsageError
 from ncdiag.model.log import InputSummary, LogEvidence
 from ncdiag.model.text import visible
-from ncdiag.read.merge import EvidenceSum
+from ncdiag.read.merge import joined
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -34,16 +34,9 @@ def read_evidence(
     if paths:
         with ReadingBar(messages) as bar:
             told.append(read_logs(paths, jobs=jobs, max_bytes=max_bytes, progress=bar.progress))
-    evidence = told[0] if len(told) == 1 else _joined(told)
+    evidence = told[0] if len(told) == 1 else joined(told)
     _tell_errors(evidence.inputs, paths, messages)
     return evidence
-
-
-def _joined(told: Sequence[LogEvidence]) -> LogEvidence:
-    together = EvidenceSum()
-    for evidence in told:
-        together.add(evidence)
-    return together.result()
 
 
 def _tell_errors(inputs: Sequence[InputSummary], paths: Sequence[str], messages: Console) -> None:

@@ -14,7 +14,7 @@ from typing import Self, cast
 
 from ncdiag.logs.read_input import Job, read_input
 from ncdiag.model.log import InputSummary, LogEvidence
-from ncdiag.read.merge import EvidenceSum
+from ncdiag.read.merge import joined
 
 # A batch of small inputs goes to one process at a time, and comes back as one record.
 Batch = Sequence[Job]
@@ -28,10 +28,7 @@ def read_batch(batch: Batch, told: Told) -> LogEvidence:
     """All inputs of ``batch``, in order."""
     if len(batch) == 1:
         return read_input(batch[0], told)
-    together = EvidenceSum()
-    for job in batch:
-        together.add(read_input(job, told))
-    return together.result()
+    return joined(read_input(job, told) for job in batch)
 
 
 @contextmanager

@@ -104,6 +104,14 @@ class EvidenceSum:
             self._processes[key] = process
 
 
+def joined(found: Iterable[LogEvidence]) -> LogEvidence:
+    """The evidence of several inputs, in their order, as one."""
+    together = EvidenceSum()
+    for evidence in found:
+        together.add(evidence)
+    return together.result()
+
+
 def join_process(first: NcclProcess, second: NcclProcess, room: int = _MAX_COMMUNICATORS) -> None:
     """Add to ``first`` what the same process said later; ``room`` is for more communicators."""
     most = min(_MAX_COMMUNICATORS, len(first.communicators) + room)

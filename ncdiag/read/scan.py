@@ -6,7 +6,7 @@ missing or ``NCDIAG_SCAN=re`` is set.
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -26,6 +26,8 @@ _MOST_MISLED = 2_000
 
 # A line of a block, ``block[start:end]`` without its line feed, and the numbers of its words.
 HitLine = tuple[int, int, list[int]]
+# Such a line with its needles.
+NamedLine = tuple[int, int, tuple[bytes, ...]]
 
 
 class Engine(Protocol):
@@ -86,9 +88,14 @@ class Scanner:
                 found.append(event & mask)
         return lines
 
-    def names(self, block: bytearray, line: HitLine) -> tuple[bytes, ...]:
-        """The needles in a line of ``block``, sorted, each once."""
-        start, end, found = line
+    def named(self, block: bytearray, lines: Iterable[HitLine]) -> Iterator[NamedLine]:
+        """Those of ``lines`` that contain a needle, with the needles; in order, one by one."""
+        for start, end, found in lines:
+            if names := self._names(block, start, end, found):
+                yield start, end, names
+
+    def _names(self, block: bytearray, start: int, end: int, found: list[int]) -> tuple[bytes, ...]:
+        """The needles in a line, sorted, each once."""
         key = tuple(found) if len(found) == 1 else tuple(sorted(set(found)))
         named = self._named.get(key)
         if named is None:
@@ -112,12 +119,10 @@ class Scanner:
         if self._worst <= _MOST_MISLED:
             return
         words: dict[bytes, list[bytes]] = {}
-        for number, meanings in enumerate(self._meanings):
-            if self._misled[number] > _MOST_MISLED // 2:
-                words.update((needle, [needle]) for needle in meanings)
-        for number, meanings in enumerate(self._meanings):
-            if self._misled[number] <= _MOST_MISLED // 2:
-                words.setdefault(self._words[number], []).extend(meanings)
+        for word, meanings, misled in zip(self._words, self._meanings, self._misled, strict=True):
+            for needle in meanings:
+                kept = needle if misled > _MOST_MISLED // 2 else word
+                words.setdefault(kept, []).append(needle)
         self._look_for(words)
 
     def hits(self, line: bytes) -> tuple[bytes, ...]:

@@ -94,11 +94,7 @@ class Selection:
         """Give lines with needles, and what else is wanted; returns how many had needles."""
         buffer = self._buffer
         taken = 0
-        for line in finder.lines(buffer, position, stop):
-            hits = finder.names(buffer, line)
-            if not hits:
-                continue
-            start, end, _ = line
+        for start, end, hits in finder.named(buffer, finder.lines(buffer, position, stop)):
             position = self._between(position, start)
             self.lines += self._newlines(buffer, position, start)
             taken += 1
@@ -117,11 +113,7 @@ class Selection:
         buffer, reader = self._buffer, self._reader
         taken = 0
         lines = finder.lines(buffer, position, stop)
-        for line in reader.unmuted(buffer, lines):
-            hits = finder.names(buffer, line)
-            if not hits:
-                continue
-            start, end, _ = line
+        for start, end, hits in finder.named(buffer, reader.unmuted(buffer, lines)):
             self.lines += self._newlines(buffer, position, start)
             taken += 1
             self._take(start, end, hits)
@@ -160,13 +152,9 @@ class Selection:
         parts = self._buffer[start:end].replace(b"\r", b"\n")
         finder = self._scanner(facts=True)
         position = 0
-        for line in finder.lines(parts, 0, len(parts)):
-            hits = finder.names(parts, line)
-            if not hits:
-                continue
-            begin, stop, _ = line
+        for begin, stop, named in finder.named(parts, finder.lines(parts, 0, len(parts))):
             self._take_parts(parts, position, begin)
-            part = bytes(parts[begin:stop])
+            part, hits = bytes(parts[begin:stop]), named
             if len(part) > LINE_LIMIT:
                 self.cut_lines += 1
                 part = part.lstrip(b"\0")[:LINE_LIMIT]

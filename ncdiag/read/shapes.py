@@ -127,10 +127,8 @@ class Shapes:
 
     def mute(self, raw: bytes, shape: Shape, *, finer: bool) -> None:
         """Look at few lines of this shape from now on, or at few of each ``finer`` one."""
-        if shape.fine:
-            shape.mute(finer=False)
-        else:
-            shape.mute(finer=finer)
+        shape.mute(finer=finer)
+        if not shape.fine:
             self._muted[raw.translate(None, _VARIABLE)] = shape
 
     def unmuted(self, block: bytearray, lines: Sequence[HitLine]) -> Iterator[HitLine]:

@@ -1,4 +1,5 @@
 import pytest
+from found_lines import found_lines
 from hypothesis import given
 from hypothesis import strategies as st
 from ordinary_lines import ORDINARY
@@ -24,12 +25,6 @@ PIECES = [*NEEDLES, b" sat on ", b"could not ", b"the lid", b"\n", b"\r", b"\0",
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=40).map(b"".join)
 
 
-def found(scanner: Scanner, text: bytes) -> list[tuple[bytes, tuple[bytes, ...]]]:
-    block = bytearray(text)
-    named = [(line, scanner.names(block, line)) for line in scanner.lines(block, 0, len(block))]
-    return [(bytes(block[a:b]), names) for (a, b, _), names in named if names]
-
-
 @given(TEXTS)
 def test_clues_lead_to_the_lines_that_needles_do(text: bytes) -> None:
     expected = [
@@ -37,8 +32,8 @@ def test_clues_lead_to_the_lines_that_needles_do(text: bytes) -> None:
         for line in text.split(b"\n")
         if (hits := tuple(sorted(one for one in NEEDLES if one in line)))
     ]
-    assert found(Scanner(NEEDLES, brief=True), text) == expected
-    assert found(Scanner(NEEDLES, "re", brief=True), text) == expected
+    assert found_lines(Scanner(NEEDLES, brief=True), bytearray(text)) == expected
+    assert found_lines(Scanner(NEEDLES, "re", brief=True), bytearray(text)) == expected
 
 
 def test_each_needle_contains_its_word() -> None:
@@ -62,12 +57,12 @@ def test_a_word_that_misleads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     scanner = Scanner(NEEDLES, brief=True)
     wrong = bytearray(b"nobody sat on the moon\n" * 20)
     assert len(scanner.lines(wrong, 0, len(wrong))) == 20
-    assert found(scanner, bytes(wrong)) == []
+    assert found_lines(scanner, wrong) == []
     assert len(scanner.lines(wrong, 0, len(wrong))) == 20
     scanner.reconsider()
     assert scanner.lines(wrong, 0, len(wrong)) == []
-    text = b"a cat sat on the mat\nnobody\nthe lid is open\na dog sat on the mat"
-    assert found(scanner, text) == [
+    text = bytearray(b"a cat sat on the mat\nnobody\nthe lid is open\na dog sat on the mat")
+    assert found_lines(scanner, text) == [
         (b"a cat sat on the mat", (NEEDLES[5],)),
         (b"the lid is open", (b"open", b"the lid is open")),
         (b"a dog sat on the mat", (NEEDLES[6],)),

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from found_lines import found_lines
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,22 +35,12 @@ def expected(text: bytes) -> list[tuple[bytes, tuple[bytes, ...]]]:
     return found
 
 
-def found(
-    scanner: Scanner, block: bytearray, start: int, stop: int
-) -> list[tuple[bytes, tuple[bytes, ...]]]:
-    lines = scanner.lines(block, start, stop)
-    return [(bytes(block[line[0] : line[1]]), scanner.names(block, line)) for line in lines]
-
-
 @given(TEXTS)
 def test_both_engines_give_each_line_with_its_needles(text: bytes) -> None:
     block = bytearray(text)
     for engine in ("hyperscan", "re"):
         scanner = Scanner(NEEDLES, engine)
-        lines = scanner.lines(block, 0, len(block))
-        assert [
-            (bytes(block[a:b]), scanner.names(block, (a, b, ids))) for a, b, ids in lines
-        ] == expected(text)
+        assert found_lines(scanner, block) == expected(text)
 
 
 @given(TEXTS, TEXTS, TEXTS)
@@ -58,10 +49,7 @@ def test_only_the_asked_part_of_a_block_is_looked_through(a: bytes, b: bytes, c:
     block = bytearray(a + b + c)
     for engine in ("hyperscan", "re"):
         scanner = Scanner(NEEDLES, engine)
-        lines = scanner.lines(block, len(a), len(a + b))
-        assert [
-            (bytes(block[a:b]), scanner.names(block, (a, b, ids))) for a, b, ids in lines
-        ] == expected(b)
+        assert found_lines(scanner, block, len(a), len(a + b)) == expected(b)
 
 
 def test_the_engine_can_be_chosen() -> None:
@@ -83,8 +71,7 @@ def test_without_hyperscan_the_other_engine_runs(monkeypatch: pytest.MonkeyPatch
     assert engine_name("hyperscan") == "re"
     block = bytearray(b"x NCCL WARN y\nz\n")
     scanner = Scanner([b"WARN"])
-    lines = scanner.lines(block, 0, len(block))
-    assert [scanner.names(block, line) for line in lines] == [(b"WARN",)]
+    assert found_lines(scanner, block) == [(b"x NCCL WARN y", (b"WARN",))]
 
 
 @pytest.mark.parametrize("needle", [b"", b"a\nb", b"a\0b"])
