@@ -275,6 +275,16 @@ def test_a_rank_that_dies_ends_the_job_and_names_its_host(run) -> None:  # noqa:
     assert set(again.values()) == {"the MPI job is not running"}
 
 
+def test_a_rank_that_crashed_is_not_said_to_have_died_by_itself(run) -> None:  # noqa: ANN001
+    crashed = JobEnded(9, ("=   PID 4711 RUNNING AT b", "=   EXIT CODE: 11"))
+    made, facts = run(World(halves={(0, "b"): crashed}))
+
+    results = errors(list(made.measure([order(facts, "a", "b")])))
+
+    assert "process of b crashed, perhaps as another's had died" in str(results["a", "b"])
+    assert "crashed, perhaps as another's had died" in made.unreachable["b"]
+
+
 def test_a_rank_that_hangs_loses_its_host_and_the_rest_goes_on(run) -> None:  # noqa: ANN001
     stalled = Half(failure=Failure(Blame.STALLED, "nothing moved for 3 s"))
     world = World(halves={(0, "b"): None, (0, "a"): stalled})

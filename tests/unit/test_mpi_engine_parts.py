@@ -14,7 +14,7 @@ from ncdiag.measure.engines.base import Timing
 from ncdiag.measure.engines.halves import Half, Sent
 from ncdiag.measure.engines.mpi import job as job_module
 from ncdiag.measure.engines.mpi.job import Job, JobEnded, hear
-from ncdiag.measure.engines.mpi.job_end import DEATHS, Death, dead_host, mpi_gave_up, why_ended
+from ncdiag.measure.engines.mpi.job_end import DEATHS, Dead, Death, mpi_gave_up, who_died, why_ended
 from ncdiag.measure.engines.mpi.memory import HostMemory
 from ncdiag.measure.engines.mpi.messages import (
     Beat,
@@ -127,17 +127,30 @@ def test_what_the_driver_says_is_understood(told: Orders) -> None:
 
 @pytest.mark.parametrize("death", DEATHS, ids=lambda death: death.sample[:30])
 def test_each_way_to_tell_of_a_death_is_read(death: Death) -> None:
-    assert dead_host(["something else", death.sample], ["h1", "h3"]) == "h3"
-    assert dead_host([death.near_miss], ["h1", "h3"]) is None
-    assert dead_host([death.sample], ["other"]) is None
+    assert who_died(["something else", death.sample], ["h1", "h3"]) == Dead("h3", crashed=False)
+    assert who_died([death.near_miss], ["h1", "h3"]) is None
+    assert who_died([death.sample], ["other"]) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ["=   PID 5126 RUNNING AT h3", "=   EXIT CODE: 11"],
+        ["mpirun noticed that process rank 2 with PID 0 on node h3 exited on signal 6 (Aborted)."],
+        ["srun: error: h3: task 2: Segmentation fault", "srun: error: h1: task 0: Killed"],
+    ],
+)
+def test_a_process_that_crashed_is_told_from_one_that_was_killed(said: list[str]) -> None:
+    assert who_died(said, ["h1", "h3"]) == Dead("h3", crashed=True)
+    killed = re.sub("(CODE:|signal) [0-9]+", r"\1 9", "\n".join(said)).replace("Segm", "Killed")
+    assert who_died(killed.splitlines(), ["h1", "h3"]) == Dead("h3", crashed=False)
 
 
 def test_a_host_may_be_told_of_by_its_short_name() -> None:
     said = ["=   PID 5126 RUNNING AT gpu3"]
-    assert dead_host(said, ["gpu3.cluster.example", "gpu30.cluster.example"]) == (
-        "gpu3.cluster.example"
-    )
-    assert dead_host(said, ["gpu3.east", "gpu3.west"]) is None
+    hosts = ["gpu3.cluster.example", "gpu30.cluster.example"]
+    assert who_died(said, hosts) == Dead("gpu3.cluster.example", crashed=False)
+    assert who_died(said, ["gpu3.east", "gpu3.west"]) is None
 
 
 def test_the_last_word_that_says_something_is_the_reason() -> None:

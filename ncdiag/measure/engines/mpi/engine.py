@@ -10,7 +10,7 @@ from ncdiag.measure.engines.base import EngineOptions, PairOrder
 from ncdiag.measure.engines.halves import Blame, Failure, Half
 from ncdiag.measure.engines.merge import merge
 from ncdiag.measure.engines.mpi.job import JobEnded, hear
-from ncdiag.measure.engines.mpi.job_end import dead_host, why_ended
+from ncdiag.measure.engines.mpi.job_end import who_died, why_ended
 from ncdiag.measure.engines.mpi.messages import Done, Orders, Part, Passed
 from ncdiag.measure.engines.mpi.round import OpenRound
 from ncdiag.measure.engines.mpi.starting import Crews, MpiStart
@@ -127,10 +127,10 @@ class MpiEngine:
 
     def _note_end(self, rail: int, ended: JobEnded) -> str:
         """A job ended by itself: no host can be measured any more."""
-        died = dead_host(ended.said, self._crews.hosts[rail])
-        if died:
-            why = f"the MPI job ended: the process of {died} died"
-            self._unusable[died] = f"its process died, and the MPI job with it; {_GO_ON}"
+        if dead := who_died(ended.said, self._crews.hosts[rail]):
+            how = "crashed, perhaps as another's had died" if dead.crashed else "died"
+            why = f"the MPI job ended: the process of {dead.host} {how}"
+            self._unusable[dead.host] = f"its process {how}, and the MPI job with it; {_GO_ON}"
         else:
             why = f"the MPI job ended: {why_ended(ended)}"
         self._give_up(why)

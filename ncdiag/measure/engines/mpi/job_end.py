@@ -49,6 +49,11 @@ DEATHS: Final = (
         "srun: error: Unable to allocate resources: Invalid account",
     ),
 )
+# A process that ended itself by a fault in its code, which MPI's is where a partner is lost.
+_CRASHED = re.compile(
+    r"^=\s+EXIT CODE: (?:4|6|7|8|11)$|exited on signal (?:4|6|7|8|11)\b"
+    r"|: task \d+: (?:Aborted|Bus error|Floating point|Illegal instr|Segmentation)"
+)
 # MPI itself gave up: every process of the job may say so, and which of them did first is chance.
 _GAVE_UP = re.compile(r"^Abort\(|Fatal error in|MPI_ABORT was invoked|\bMPI_Init\w* failed")
 # What tells more than the last line does, which is about another rank or in other words.
@@ -70,13 +75,26 @@ def mpi_gave_up(said: Sequence[str]) -> bool:
     return any(_GAVE_UP.search(line) for line in said)
 
 
-def dead_host(said: Sequence[str], hosts: Collection[str]) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """The host whose process is said to have died first, and whether it crashed.
+
+    One that crashed may have done so because its partner's died, of which nothing is said then.
+    """
+
+    host: str
+    crashed: bool
+
+
+def who_died(said: Sequence[str], hosts: Collection[str]) -> Dead | None:
     """The host whose process died and took the job along, if it was said."""
-    for line in said:
+    for number, line in enumerate(said):
         for death in DEATHS:
             match = re.search(death.pattern, line, re.IGNORECASE)
             if match and (host := _known(match["host"].rstrip(".,"), hosts)):
-                return host
+                # Hydra tells the exit code a line later, the others in the same.
+                about = (line, *(more for more in said[number + 1 :][:1] if more.startswith("=")))
+                return Dead(host, crashed=any(map(_CRASHED.search, about)))
     return None
 
 

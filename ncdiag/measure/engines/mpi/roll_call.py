@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ncdiag.health.addresses import is_loopback
 from ncdiag.measure.engines.mpi.job import JobEnded
-from ncdiag.measure.engines.mpi.job_end import dead_host, mpi_gave_up, why_ended
+from ncdiag.measure.engines.mpi.job_end import mpi_gave_up, who_died, why_ended
 from ncdiag.measure.engines.mpi.messages import Here, Ready
 from ncdiag.measure.engines.probe import Probed
 from ncdiag.model.errors import UndecidedError
@@ -93,9 +93,9 @@ class RollCall:
             return {}
         on, hint = fold(self._hosts), _NO_RDMA if self._rdma else ""
         if self._ended:
-            died = dead_host(self._ended.said, self._hosts)
-            if died and not mpi_gave_up(self._ended.said):
-                return {died: "its process died while MPI started"}
+            dead = who_died(self._ended.said, self._hosts)
+            if dead and not mpi_gave_up(self._ended.said):
+                return {dead.host: "its process died while MPI started"}
             why = visible(f"MPI did not start on {on}: {why_ended(self._ended)}")
             raise UndecidedError(f"{why}{hint}")
         absent = [name for rank, name in enumerate(self._hosts) if rank not in self._here]
