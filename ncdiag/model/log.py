@@ -337,7 +337,9 @@ class LogEvidence:
 
     ``ends`` is the last line of each input that carries any text, ``clock_ends`` the last that
     carries a time, by path: a hang is a silence before the end. ``paces`` are those of inputs of
-    which every line was looked at.
+    which every line was looked at. ``met`` is the last line of each input by which ranks are known
+    to have met, ``ended_well`` the last that tells of a regular end. ``raised`` are the ends of
+    tracebacks whose exceptions are events of the signature table.
     """
 
     inputs: list[InputSummary] = field(default_factory=list)
@@ -356,3 +358,6 @@ class LogEvidence:
     ends: dict[str, Place] = field(default_factory=dict)
     clock_ends: dict[str, Place] = field(default_factory=dict)
     paces: dict[str, Pace] = field(default_factory=dict)
+    met: dict[str, Place] = field(default_factory=dict)
+    ended_well: dict[str, Place] = field(default_factory=dict)
+    raised: list[Place] = field(default_factory=list)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from ncdiag.read.course import CourseReader
 from ncdiag.read.document import Document
 from ncdiag.read.elastic import ElasticReader
 from ncdiag.read.fabric_blocks import FabricBlockReader
@@ -43,6 +44,7 @@ def line_readers() -> list[LineReader]:
         Mlx5DumpReader(),
         KernelBlockReader(),
         FabricBlockReader(),
+        CourseReader(),
         KindReader(),
         RasTextReader(),
         RasJsonReader(),

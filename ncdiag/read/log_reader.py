@@ -7,6 +7,7 @@ from ncdiag.model.log import InputSummary, LogEvidence, Pace
 from ncdiag.model.place import Place
 from ncdiag.read import pace
 from ncdiag.read.dialects import line_readers, repeated_lines
+from ncdiag.read.headings import Headings
 from ncdiag.read.line import Line, LineReader
 from ncdiag.read.peel import Peeler
 from ncdiag.read.plain_lines import PlainLine, PlainLines
@@ -44,6 +45,8 @@ class LogReader:
         self.open = False
         self.starts = 0
         self._brief = brief
+        # Of a large input not every line is seen, so that a block may end unseen.
+        self._placed = _as_it_is if brief else Headings().under
         self._plain_lines = PlainLines()
         self._repeated = repeated_lines(self._readers)
         self.unmuted = self._repeated.unmuted
@@ -161,6 +164,7 @@ class LogReader:
 
     def _hand_on(self, line: Line, hits: tuple[bytes, ...]) -> None:
         """Note what any line tells and hand it to those who want it."""
+        line = self._placed(line)
         if line.text and not line.text.isspace():
             self._end = line.place
         if line.place.time:
@@ -219,3 +223,7 @@ class LogReader:
             return hits
         text = line.text.encode(errors="replace")
         return tuple(needle for needle in self.needles | self.facts if needle in text)
+
+
+def _as_it_is(line: Line) -> Line:
+    return line

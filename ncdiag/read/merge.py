@@ -53,13 +53,15 @@ class EvidenceSum:
         known = set(self._sum.versions)
         self._sum.versions += [found for found in evidence.versions if found not in known]
         self._add_benchmarks(evidence.benchmarks, later=bool(before))
-        for name in ("progress", "failures", "ras", "dumps", "inspector"):
+        for name in ("progress", "failures", "ras", "dumps", "inspector", "raised"):
             getattr(self._sum, name).extend(getattr(evidence, name))
         for host, place in evidence.hosts.items():
             if len(self._sum.hosts) < MAX_PROCESSES:
                 self._sum.hosts.setdefault(host, place)
         self._sum.ends.update(evidence.ends)
         self._sum.clock_ends.update(evidence.clock_ends)
+        self._sum.met.update(evidence.met)
+        self._sum.ended_well.update(evidence.ended_well)
         for path, found in evidence.paces.items():
             known_pace = self._sum.paces.get(path) if path in later else None
             self._sum.paces[path] = pace.join(known_pace, found) if known_pace else found

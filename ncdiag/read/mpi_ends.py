@@ -115,6 +115,8 @@ class MpiEndReader:
         if signal is None and notice.hydra and code in {9, 11, 15}:
             signal = code  # Hydra prints a signal's number as the exit code
         class_, attributes, role = _kind(code, signal)
+        if class_ == FindingClass.PROCESS_DIED and notice.pid:
+            attributes = {"pid": notice.pid, **attributes}
         details = {"host": notice.host, "pid": notice.pid}
         self._events.add(
             Event(

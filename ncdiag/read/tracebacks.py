@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ncdiag.model.finding import FindingClass
 from ncdiag.model.log import Event, LogEvidence, Speaker
+from ncdiag.model.place import Place
 from ncdiag.read.events import EventLog
 from ncdiag.read.line import Line
 
@@ -49,7 +50,8 @@ _OTHERS_NAMES = re.compile(
     r"WorkerCrashedError|ActorUnavailableError|BaseExceptionGroup|ExceptionGroup|\w*Warning)$"
 )
 _OTHERS_TEXTS = re.compile(
-    r"NCCL|nccl|RCCL|CUDA (?:driver )?error|HIP error|out of memory|Watchdog caught|"
+    r"NCCL|nccl|RCCL|CUDA (?:driver )?error|HIP error|error from cudaGetDeviceCount|"
+    r"out of memory|Watchdog caught|"
     r"client socket|server socket|wait timeout after|waiting for clients|Socket Timeout|"
     r"connect\(\) timed out\. Original|"
     r"monitoredBarrier|mismatch between collectives|gloo/transport|Connection closed by peer \[|"
@@ -111,6 +113,7 @@ class TracebackReader:
     def __init__(self) -> None:
         self._blocks: dict[Speaker, _Block] = {}
         self._events = EventLog()
+        self._raised: list[Place] = []
         self._lines = 0
 
     @property
@@ -132,6 +135,7 @@ class TracebackReader:
         for speaker in list(self._blocks):
             self._close(speaker)
         evidence.events.extend(self._events.all())
+        evidence.raised.extend(self._raised)
 
     def _take(self, line: Line) -> None:
         text = _GROUP.sub(r"\1", line.text) if line.text.lstrip()[:1] in {"|", "+"} else line.text
@@ -232,6 +236,8 @@ class TracebackReader:
             self._keep(chain[-1], block, FindingClass.COMM_ABORTED)
         elif not block.others and not any(_of_others(each) for each in chain):
             self._keep(chain[-1], block)
+        elif len(self._raised) < _MOST_BLOCKS:
+            self._raised += [each.line.place for each in chain]
 
     def _keep(
         self,

@@ -52,3 +52,11 @@ def read(form: str) -> LogEvidence:
 def test_a_report_under_any_logger_names_host_and_rank(form: str) -> None:
     told = [(f.host, f.rank, f.exitcode, f.first) for f in read(form).failures]
     assert told == [("vk-52", 12, "-15", False), ("vk-52", 11, "7", True)]
+
+
+@pytest.mark.parametrize(
+    "prefix", ["demo-pump-3 trainer ", "demo-7d9f6c5b48-x2v9k main ", "[rack-7] "]
+)
+def test_a_name_without_a_mark_is_taken_off_once_it_comes_again(prefix: str) -> None:
+    told = [(f.host, f.rank) for f in read(f"{prefix}{{}}").failures]
+    assert told == [("vk-52", 12), ("vk-52", 11)]

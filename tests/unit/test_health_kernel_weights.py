@@ -31,6 +31,8 @@ def test_a_memory_error_that_waits_for_a_reset_is_a_warning(code: int) -> None:
 def test_a_row_that_was_swapped_out_since_is_a_note() -> None:
     assert event("gpu_memory_error", code=63, severity="degraded") is NOTE
     assert event("gpu_memory_error", code=92, severity="degraded") is NOTE
+    assert event("gpu_memory_error", code=None, severity="degraded") is NOTE
+    assert event("gpu_memory_error", code=None) is FATAL
     assert event("gpu_memory_error", code=92, severity="degraded", **AGAIN) is WARNING
 
 

@@ -240,6 +240,8 @@ def test_rccl() -> None:
         ("NCCL version 2.26.2 compiled with CUDA 12.6", ["2.26.2"]),
         ("RCCL version 2.18.3+hip6.0 HEAD:1234567+", ["2.18.3+hip6.0"]),
         ("RCCL version : 2.22.3-HEAD:1a2b3c4", ["2.22.3-HEAD:1a2b3c4"]),
+        ("RCCL version : 2.22.3-HEAD:1a2b3c4+", ["2.22.3-HEAD:1a2b3c4+"]),
+        ("RCCL version : 2.22.3+", []),
         ("... unhandled system error, NCCL version 2.19.3", ["2.19.3"]),
         ("engine is using nccl==2.20.5", ["2.20.5"]),
         ("NCCL version 2.10.3 or newer is needed", []),

@@ -64,11 +64,11 @@ def hydra(how: str) -> str:
     ("how", "class_", "attributes"),
     [
         ("KILLED BY SIGNAL: 11 (Segmentation fault)", "process_crash", {"signal": "11"}),
-        ("KILLED BY SIGNAL: 9 (Killed)", "process_died", {}),
+        ("KILLED BY SIGNAL: 9 (Killed)", "process_died", {"pid": "4711"}),
         ("KILLED BY SIGNAL: 15 (Terminated)", "terminated_by_launcher", {"signal": "15"}),
         ("EXIT CODE: 139", "process_crash", {"signal": "11"}),
-        ("EXIT CODE: 137", "process_died", {"exitcode": "137"}),
-        ("EXIT CODE: 9", "process_died", {"exitcode": "9"}),
+        ("EXIT CODE: 137", "process_died", {"pid": "4711", "exitcode": "137"}),
+        ("EXIT CODE: 9", "process_died", {"pid": "4711", "exitcode": "9"}),
         ("EXIT CODE: 134", "comm_aborted", {}),
     ],
 )
@@ -81,7 +81,7 @@ def test_block_of_hydra(how: str, class_: str, attributes: dict[str, str]) -> No
 def test_plain_exit_code_is_a_consequence() -> None:
     (event,) = read(MpiEndReader(), hydra("EXIT CODE: 3"))
     assert (event.class_name, event.role) == ("process_died", "consequence")
-    assert event.attributes == {"exitcode": "3"}
+    assert event.attributes == {"pid": "4711", "exitcode": "3"}
 
 
 def test_notice_of_prterun_over_two_lines() -> None:

@@ -72,6 +72,7 @@ FORMS = (
     Form("10.9.8.7: ", address="10.9.8.7", origin="pdsh"),
     Form("Jun  1 01:02:03 rack2-n7 python3[4242]: ", WALL, origin="syslog"),
     Form("<14>Jun 01 01:02:03 rack2-n7 slurmd: ", WALL, origin="slurm"),
+    Form("2026-06-01 01:02:03 rack2-n7 user.info trainer: ", WALL, origin="syslog"),
     Form("2026-06-01T01:02:03+0000 rack2-n7 python3[4242]: ", WALL, origin="syslog"),
     Form("Mon 2026-06-01 01:02:03 UTC rack2-n7 python3[4242]: ", WALL, origin="syslog"),
     Form("<30>1 2026-06-01T01:02:03Z rack2-n7 python3 4242 - - ", WALL, origin="syslog"),
@@ -444,3 +445,9 @@ def test_shown_keeps_what_the_library_printed() -> None:
     for launcher, collector in permutations(("[1,3]<stdout>:", "[pod/a/b] "), 2):
         line = only(f"{launcher}{collector}[2026-06-01 01:02:03] {NCCL}")
         assert line.shown == f"[2026-06-01 01:02:03] {NCCL}"
+
+
+@pytest.mark.parametrize("said", ["worker-3 got ", "[node-3] ", "pool-xk9cd saw "])
+def test_words_before_one_record_are_no_pod_and_no_host(said: str) -> None:
+    line = peel(f"{said}[rank7]: RuntimeError: demo")[0]
+    assert (line.text, line.speaker.label) == (f"{said}[rank7]: RuntimeError: demo", None)

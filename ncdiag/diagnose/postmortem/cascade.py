@@ -16,13 +16,14 @@ _GPU_CAUSES = frozenset(
 _GPU_FOLLOWERS = _GPU_CAUSES | {C.XID_APPLICATION_FAULT}
 # A lost GPU takes its links, and every later attempt to start it, with it.
 _HOST_WIDE = {C.GPU_FELL_OFF_BUS: frozenset({C.NVLINK_ERROR, C.GPU_INTERNAL_FAULT, C.GSP_TIMEOUT})}
-# What the adapter's own driver says stands before what follows from it.
-_NIC_CAUSES = {
+# What the driver of the adapter, or of the switch, says stands before what follows from it.
+_DRIVER_CAUSES = {
     C.NIC_FIRMWARE_FAULT: frozenset(
         {C.NIC_LINK_DOWN, C.IB_PORT_ERROR, C.IB_DEVICE_FATAL, C.IB_QP_FATAL_EVENT}
     ),
     C.NIC_LINK_DOWN: frozenset({C.IB_PORT_ERROR}),
     C.IB_DEVICE_FATAL: frozenset({C.IB_PORT_ERROR, C.IB_QP_FATAL_EVENT}),
+    C.NVSWITCH_FATAL: frozenset({C.NVLINK_ERROR}),
 }
 
 
@@ -33,7 +34,7 @@ def cascade(draft: Draft, drafts: Docket, case: Case) -> Draft | None:
     for other in drafts.hardware_like(draft):
         if other is draft or not other.root:
             continue
-        if _gpu_follows(draft, other, case) or _nic_follows(draft, other):
+        if _gpu_follows(draft, other, case) or _driver_follows(draft, other):
             return other
     return None
 
@@ -54,8 +55,8 @@ def _gpus(draft: Draft) -> set[str]:
     return {canonical(e.attributes["pci"]) for e in draft.events if "pci" in e.attributes}
 
 
-def _nic_follows(draft: Draft, cause: Draft) -> bool:
-    if draft.class_ not in _NIC_CAUSES.get(cause.class_, frozenset()):
+def _driver_follows(draft: Draft, cause: Draft) -> bool:
+    if draft.class_ not in _DRIVER_CAUSES.get(cause.class_, frozenset()):
         return False
     gap = seconds_between(cause.first.place, draft.first.place)
     return gap is None or abs(gap) <= CAUSE_AFTER_EFFECT_S

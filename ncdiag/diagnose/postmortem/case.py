@@ -1,5 +1,6 @@
 """What every rule looks things up in."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -75,6 +76,18 @@ class Case:
             rows = (row.place for b in self.evidence.benchmarks for row in b.rows)
             steps += [row for row in rows if row]
         return any(self.timeline.before(place, step) for step in steps)
+
+    def met_after(self, place: Place) -> bool:
+        """Whether all ranks are known to have met after ``place``."""
+        return self._after(place, self.evidence.met.values())
+
+    def ended_well_after(self, place: Place) -> bool:
+        """Whether the run is said to have come to a regular end after ``place``."""
+        return self._after(place, self.evidence.ended_well.values())
+
+    def _after(self, place: Place, marks: Iterable[Place]) -> bool:
+        line = self.timeline
+        return any(line.ordered(place, mark) and line.before(place, mark) for mark in marks)
 
 
 def _steps(process: NcclProcess) -> list[Place]:

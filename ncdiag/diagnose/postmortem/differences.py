@@ -80,12 +80,12 @@ def _gdr_disabled(case: Case) -> Draft | None:
 
 
 def _fallback(case: Case) -> Draft | None:
-    """Sockets in use, where verbs devices are known to be there or were asked for."""
+    """Sockets in use, where something faster is there, was asked for or was refused."""
     slow = [p for p in case.evidence.processes if _SOCKET in p.networks]
     if not slow or not _several_nodes(case.evidence):
         return None
     fast = [p for p in case.evidence.processes if _VERBS in p.networks]
-    asked = [p for p in slow if _asks_for_verbs(p)]
+    asked = [p for p in slow if "refused" in p.ofi or _asks_for_verbs(p)]
     suspects = slow if fast else asked
     if not suspects:
         return None

@@ -9,6 +9,7 @@ from ncdiag.diagnose.postmortem.draft import Draft, role_of
 from ncdiag.diagnose.postmortem.failed_calls import FailedCalls
 from ncdiag.diagnose.postmortem.fold import draft_of
 from ncdiag.diagnose.postmortem.speakers import same_process
+from ncdiag.diagnose.postmortem.workers import in_another_worker
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role
 from ncdiag.model.log import Event
@@ -117,9 +118,9 @@ def _led_to(call: Event, ending: Event, case: Case) -> bool:
     if not case.timeline.before(call.place, ending.place):
         return False
     if RULES[C(call.class_name)].tier is Tier.HARDWARE:
-        return _on_same_host(call, ending, case)
+        return _on_same_host(call, ending, case) or _signalled(call, ending)
     # One stream may carry what a launcher tells of other hosts.
-    if _elsewhere(call, ending, case):
+    if _elsewhere(call, ending, case) or in_another_worker(call, ending, case):
         return False
     same = same_process(call.speaker, ending.speaker)
     if same is None:
@@ -130,6 +131,14 @@ def _led_to(call: Event, ending: Event, case: Case) -> bool:
 def _on_same_host(fault: Event, ending: Event, case: Case) -> bool:
     host, other = case.hosts.of_event(fault), case.hosts.of_event(ending)
     return host is not None and host == other and role_of(fault) is Role.ROOT
+
+
+def _signalled(fault: Event, ending: Event) -> bool:
+    """Whether the kernel sent the very process a signal for the fault."""
+    if fault.class_name != C.HOST_MEMORY_ERROR or ending.class_name != C.PROCESS_CRASH:
+        return False
+    pid = fault.details.get("pid")
+    return pid is not None and pid in {ending.details.get("pid"), ending.speaker.pid}
 
 
 def _elsewhere(call: Event, ending: Event, case: Case) -> bool:

@@ -22,6 +22,7 @@ from ncdiag.diagnose.postmortem.retold import retold
 from ncdiag.diagnose.postmortem.scheduled import after_the_end, ended_early
 from ncdiag.diagnose.postmortem.thresholds import CLOCK_SKEW_S, UNANSWERED_CONFIDENCE
 from ncdiag.diagnose.postmortem.timeline import seconds_between
+from ncdiag.diagnose.postmortem.workers import in_another_worker
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role
 from ncdiag.model.log import NOBODY
@@ -123,6 +124,8 @@ def _not_after(cause: Draft, draft: Draft, case: Case) -> bool:
         return gap >= -CLOCK_SKEW_S
     if cause.first.place.path != draft.first.place.path:
         return True
+    if in_another_worker(draft.first, cause.first, case):
+        return True
     return case.timeline.before(cause.first.place, draft.first.place)
 
 
@@ -131,9 +134,21 @@ def _lost_store(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
     if draft.class_ is not C.STORE_FAILURE:
         return None
     for other in roots(drafts, case):
-        if other is not draft and other.tier < Tier.RESULT and _not_after(other, draft, case):
+        if other is draft or other.tier >= Tier.RESULT:
+            continue
+        if _not_after(other, draft, case) or _owed_a_key(other, draft):
             return other
     return None
+
+
+def _owed_a_key(cause: Draft, draft: Draft) -> bool:
+    """Whether the rank ended whose key the others wait for; how long they do orders nothing."""
+    gap = seconds_between(cause.first.place, draft.first.place)
+    if cause.tier is not Tier.ENDED or gap is not None:
+        return False
+    ended = {str(event.speaker.rank) for event in cause.accusing}
+    waiting = [e for e in draft.strong if e.attributes.get("error", "").startswith("wait timeout")]
+    return bool(waiting) and all(event.details.get("from") in ended for event in waiting)
 
 
 def _reported(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from ncdiag.diagnose.postmortem.names import same_host, short
-from ncdiag.diagnose.postmortem.ranks import hosts_of_ranks
+from ncdiag.diagnose.postmortem.ranks import hosts_of_labels, hosts_of_ranks
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.log import Event, LogEvidence, Speaker
 
@@ -31,6 +31,7 @@ class HostBook:
         self._known = list(dict.fromkeys([*_spoken_hosts(evidence), *_named_hosts(evidence)]))
         self._names = frozenset(self._known)
         self._of_rank = hosts_of_ranks(evidence)
+        self._of_label = hosts_of_labels(evidence)
         self._owner: dict[str, str | None] = {}
         for process in evidence.processes:
             for address in process.addresses:
@@ -89,7 +90,10 @@ class HostBook:
         named = details.get("host") or details.get("node") or attributes.get("host")
         if not named and event.class_name in _ENDED_ELSEWHERE:
             named = details.get("address")
-        return self.resolve(named) if named else self.of_speaker(event.speaker)
+        if not named and (found := self.of_speaker(event.speaker)):
+            return found
+        named = named or self._of_label.get((event.place.path, event.speaker.label or ""))
+        return self.resolve(named) if named else None
 
     def peer_of(self, event: Event) -> str | None:
         """The other end that an event names, by name, address or GID."""

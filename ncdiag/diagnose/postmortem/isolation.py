@@ -52,7 +52,8 @@ def isolate(drafts: Docket, case: Case) -> list[Isolation]:
     """The hosts to leave out, each once, the surest first."""
     found: dict[str, list[Isolation]] = {}
     for draft in drafts:
-        if draft.role is Role.CONSEQUENCE or draft.rule.isolate is Isolate.NO:
+        follows = draft.role is Role.CONSEQUENCE and not _of_unplaced_hardware(draft, case)
+        if follows or draft.rule.isolate is Isolate.NO:
             _follow_driver(draft, case)
         else:
             for host in _hosts(draft, drafts, case):
@@ -65,6 +66,14 @@ def isolate(drafts: Docket, case: Case) -> list[Isolation]:
     broken = _broken_besides(drafts, case)
     listed = [_surest(entries, broken.get(host, ())) for host, entries in found.items()]
     return sorted(listed, key=lambda entry: -entry.confidence)
+
+
+def _of_unplaced_hardware(draft: Draft, case: Case) -> bool:
+    """Whether hardware is behind it that names no host: whom the reporters name is still named."""
+    cause = draft.cause
+    if cause is None or not cause.root or cause.tier is not Tier.HARDWARE:
+        return False
+    return cause.rule.isolate is not Isolate.NO and not hosts_of(cause.accusing, case)
 
 
 def _surest(entries: Sequence[Isolation], besides: Iterable[str]) -> Isolation:

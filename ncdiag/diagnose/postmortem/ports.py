@@ -3,17 +3,18 @@
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.fold import merge
-from ncdiag.diagnose.postmortem.thresholds import FLAP_AFTER_S
+from ncdiag.diagnose.postmortem.thresholds import BOOT_S, FLAP_AFTER_S
 from ncdiag.diagnose.postmortem.timeline import last_place, seconds_between
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role, Severity
 from ncdiag.model.log import Event
+from ncdiag.model.place import Clock
 
 _PORTS = frozenset({C.IB_PORT_ERROR, C.NIC_LINK_DOWN})
 
 
 def settle_ports(drafts: list[Draft], case: Case) -> list[Draft]:
-    """Take recoveries out of the drafts of ports; a port that is only seen to come up is none."""
+    """Take recoveries out of the drafts of ports; one that only comes up, or at boot, is none."""
     kept = []
     for draft in drafts:
         if draft.class_ in _PORTS and not _settle(draft, case):
@@ -30,6 +31,8 @@ def _settle(draft: Draft, case: Case) -> bool:
         return False
     draft.events = losses
     draft.returns = returns
+    if came_back(draft, case) and all(_booting(event) for event in losses):
+        return False
     draft.first = next((event for event in losses if event.role is None), losses[0])
     draft.role = Role(draft.first.role) if draft.first.role else draft.rule.role
     merge(draft)
@@ -42,6 +45,12 @@ def _settle(draft: Draft, case: Case) -> bool:
 def returned(event: Event) -> bool:
     """Whether an event says that a link is up again, or on its way."""
     return event.details.get("recovered") == "yes" or event.details.get("state") in {"up", "init"}
+
+
+def _booting(event: Event) -> bool:
+    """Whether a link is lost while the kernel boots, which brings it up for the first time."""
+    time = last_place(event).time
+    return time is not None and time.clock is Clock.UPTIME and time.seconds < BOOT_S
 
 
 def came_back(draft: Draft, case: Case) -> bool:

@@ -21,6 +21,19 @@ def hosts_of_ranks(evidence: LogEvidence) -> dict[int, str]:
     return {rank: next(iter(hosts)) for rank, hosts in claimed.items() if len(hosts) == 1}
 
 
+def hosts_of_labels(evidence: LogEvidence) -> dict[tuple[str, str], str]:
+    """The host of each stream of mpirun's (``1,5``) in each input, if one host only speaks there.
+
+    The labels of other launchers are numbers of one host's processes, or count lines.
+    """
+    claimed: dict[tuple[str, str], set[str]] = {}
+    for process in evidence.processes:
+        label = process.speaker.label or ""
+        if process.first and "," in label:
+            claimed.setdefault((process.first.path, label), set()).add(process.host)
+    return {key: next(iter(hosts)) for key, hosts in claimed.items() if len(hosts) == 1}
+
+
 def _claims(evidence: LogEvidence) -> Iterator[tuple[int, str]]:
     for process in evidence.processes:
         rank = world_rank(process)

@@ -23,6 +23,10 @@ _RETRIED = frozenset(
         C.MNNVL_FAILED,
     }
 )
+# What a program may catch, or a scheduler of tasks try again.
+_CAUGHT = frozenset({C.CUDA_OUT_OF_MEMORY, C.OOM_KILL})
+# The row of Ray, which starts the task of a killed worker again.
+_RETRIED_TASK = "ray_oom"
 
 
 def recovered(draft: Draft, drafts: list[Draft], case: Case) -> bool:
@@ -31,6 +35,8 @@ def recovered(draft: Draft, drafts: list[Draft], case: Case) -> bool:
         return _ran_on(draft, drafts, case)
     if draft.class_ is C.APPLICATION_EXCEPTION:
         return _finished_after(draft, case)
+    if draft.class_ in _CAUGHT:
+        return _caught(draft, drafts, case)
     if store_closed(draft, case):
         return True
     if draft.class_ not in _RETRIED:
@@ -44,7 +50,28 @@ def store_closed(draft: Draft, case: Case) -> bool:
         return False
     if not all(event.details.get("printed") == "W" for event in draft.strong):
         return False
-    return case.finished or (draft.role is Role.CONSEQUENCE and case.ran)
+    last = (last_place(event) for event in draft.strong)
+    if case.finished or all(case.ended_well_after(place) for place in last):
+        return True
+    return draft.role is Role.CONSEQUENCE and case.ran
+
+
+def _caught(draft: Draft, drafts: list[Draft], case: Case) -> bool:
+    """Whether a program that ran out of memory, and did not end by it, came to a regular end.
+
+    The kernel's word of a process that it killed says nothing of a retry.
+    """
+    if draft.class_ is C.OOM_KILL and any(event.form != _RETRIED_TASK for event in draft.strong):
+        return False
+    raised = set(case.evidence.raised)
+    places = [place for event in draft.strong for place in (event.place, last_place(event))]
+    if raised.intersection(places) or not all(map(case.ended_well_after, places)):
+        return False
+    return not any(
+        other.role is not Role.WARNING and not store_closed(other, case)
+        for other in drafts
+        if other is not draft
+    )
 
 
 def _finished_after(draft: Draft, case: Case) -> bool:
@@ -76,6 +103,9 @@ def _went_on(event: Event, case: Case) -> bool:
     process = case.process_of(event.speaker)
     if process is not None and process.networks and "net_ib" in (event.source or ""):
         # Verbs are left out for want of an interface, and another network was chosen.
+        return True
+    if event.details.get("printed") == "W" and case.met_after(last_place(event)):
+        # A client of the store that tried again: no ranks meet without it.
         return True
     if process is not None and process.chain_place:
         # It gave the call up: a back-trace that ends in no fall-back.

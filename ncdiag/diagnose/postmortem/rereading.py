@@ -19,13 +19,36 @@ _VERBS = "IB"
 _OPENING = "ibv_open_device"
 # Source files of data connections, as frames of a back-trace name them.
 _DATA_FRAMES = ("net_socket.", "transport/net.", "net_ib.")
+_SOCKETS = frozenset(
+    {
+        C.BOOTSTRAP_BIND_FAILED,
+        C.BOOTSTRAP_CONNECT_FAILED,
+        C.SOCKET_CONNECT_FAILED,
+        C.SOCKET_CLOSED_BY_PEER,
+        C.SOCKET_ERROR,
+        C.SOCKET_HANDSHAKE_FAILED,
+        C.UNHANDLED_SYSTEM_ERROR,
+    }
+)
 # What CUDA answers to a process that is already on its way out.
 _UNLOADING = "driver shutting down"
 
 
 def reread(events: Iterable[Event], case: Case) -> list[Event]:
-    """The events, each as its process shows it to be meant."""
-    return [_reread(event, case) for event in events]
+    """The events that tell of a fault, each as its process shows it to be meant."""
+    return [
+        _reread(event, case) for event in events if not (_of_service(event) or _all_clear(event))
+    ]
+
+
+def _of_service(event: Event) -> bool:
+    """Whether only RAS has no socket: one process of a host gets its port, and no job needs it."""
+    return event.class_name in _SOCKETS and (event.source or "").startswith("ras/")
+
+
+def _all_clear(event: Event) -> bool:
+    """Whether the driver says that nothing is left to be done for a GPU."""
+    return event.class_name == C.XID_FOLLOWUP and event.details.get("action", "-").strip("0") == ""
 
 
 def _reread(event: Event, case: Case) -> Event:

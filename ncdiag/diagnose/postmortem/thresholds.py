@@ -34,6 +34,9 @@ ZONES_H = 11.0
 # which a hang is given up, are half an hour or less.
 SILENCE_OF_UNKNOWN_PACE_S = 1_800.0
 
+# A kernel that boots brings its links up within this many seconds.
+BOOT_S = 60.0
+
 # Bandwidth falls off a cliff when the next larger size has this share or less: "half or more".
 CLIFF_SHARE = 0.5
 # It is back, and the row between was noise, when the size after reaches this much of the level.

@@ -117,7 +117,7 @@ def _gpu_memory(event: KernelEvent, case: Case) -> Severity:
         return _NOTE if done else _WARNING
     if event.code == _CONTAINED:
         return _WARNING
-    if event.code == 92:
+    if event.code == 92 or (event.code is None and event.severity == _LESS):
         return _WARNING if is_repeated(event, case) else _NOTE
     return _FATAL
 

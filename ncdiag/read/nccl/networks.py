@@ -37,6 +37,7 @@ _OFI = tuple(
         ("nics", r"\(found (\d{1,4}) nics\)"),
         ("protocol", r"Using transport protocol (\w{1,20})"),
         ("platform", r"Plugin selected platform: (\S{1,40})"),
+        ("refused", r"Failed to initialize (\w{1,20}) protocol"),
     )
 )
 _OFI_LINE = re.compile(r"^NET/OFI ")

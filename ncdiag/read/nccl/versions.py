@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterator
 
-# 2.21.5+cuda12.4, 2.7.8+hip3.9, 2.8.3a1, 2.22.3-HEAD:1a2b3c4; what follows may be glued to it.
+# 2.21.5+cuda12.4, 2.7.8+hip3.9, 2.8.3a1, 2.22.3-HEAD:1a2b3c4, a plus behind that where the
+# source was changed; what follows may be glued to it.
 _VERSION = re.compile(
     r"(?<![A-Za-z_])(NCCL|RCCL) version ?:? ?(\d{1,3}\.\d{1,3}\.\d{1,3}(?:a\d|b\d|rc\d|alpha|beta)?"
-    r"(?:\+(?:cuda|hip|rocm)\d{1,3}\.\d{1,3}|[+-]\w[\w.:-]{0,60})?)"
+    r"(?:\+(?:cuda|hip|rocm)\d{1,3}\.\d{1,3}|-[\w./-]{1,40}:[0-9a-f]{6,40}\+?(?!\S)"
+    r"|[+-]\w[\w.:-]{0,60})?)"
 )
 _WHEEL = re.compile(r"\busing nccl==(\d{1,3}\.\d{1,3}\.\d{1,3})")
 _WISH = re.compile(r"\s{0,3}(?:or|and) (?:newer|later|higher|above|greater|up)|\+(?:\s|$)")

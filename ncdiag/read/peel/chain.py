@@ -22,7 +22,13 @@ _OPENER = re.compile(
 )
 # Forms that, once proved, are believed in the rest of the input too.
 _LASTING = frozenset({"[n]", "n:", "file:"})
-_NAMED: dict[str, str | int] = {"host:": "host", "service": "label", "logging": 0}
+_NAMED: dict[str, str | int] = {
+    "host:": "host",
+    "service": "label",
+    "logging": 0,
+    "stern": 0,
+    "[host]": 0,
+}
 # Numbers of lines that grow with the lines, so often that it is no chance.
 _COUNTING = frozenset({"n tab", "n|", "n", "n:text"})
 _COUNTED = 4
@@ -75,6 +81,7 @@ class Memory:
     calendar: stamps.Calendar
     forms: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
+    doubted: set[str] = field(default_factory=set)
     hosts: library.Hosts = field(default_factory=library.Hosts)
     numbers: set[tuple[str, int]] = field(default_factory=set)
     last_labels: dict[str, tuple[int, int, str | None]] = field(default_factory=dict)
@@ -112,6 +119,15 @@ class Memory:
             self.forms.add(row.name)
         elif group is not None and len(self.names) < _MOST_NAMES:
             self.names.add(found[group])
+
+    def doubt(self, row: Wrapper, found: re.Match[str], proof: Proof) -> None:
+        """Believe a form that one line does not prove once the same words come again."""
+        if row.needs is not Proof.AGAIN:
+            return
+        if found[0] in self.doubted:
+            self.learn(row, found)
+        elif proof is Proof.SURE and len(self.doubted) < _MOST_NAMES:
+            self.doubted.add(found[0])
 
     def label(self, form: str, text: str) -> str | None:
         """``text`` if numbers name streams in this input, ``None`` where they may count lines."""
@@ -183,6 +199,7 @@ def _believed(rows: list[tuple[Wrapper, re.Match[str]]], memory: Memory, proof: 
                 memory.learn(row, found)
             proof = max(proof, row.proves)
         else:
+            memory.doubt(row, found, proof)
             believed, proof = index, Proof.NOTHING
     return believed
 

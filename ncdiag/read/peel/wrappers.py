@@ -16,6 +16,7 @@ class Proof(IntEnum):
     NOTHING = 0
     TIME = 1
     SURE = 2
+    AGAIN = 3  # what is sure, after words that other lines begin with as well
 
 
 class Wrapper(NamedTuple):
@@ -67,6 +68,11 @@ _WRITER = (
 _SURE_WRITER = (
     rf"(?P<host>{_HOST}) (?:(?:{_WRITERS})(?:\[\d{{1,10}}\])?"
     r"|[^\s:\[\]]{1,64}\[(?P<pid>\d{1,10})\]):(?: |$)"
+)
+# "kern.err", as some daemons write before the program.
+_FACILITY = (
+    r"(?:kern|user|mail|daemon|auth|authpriv|syslog|cron|local[0-7])\."
+    r"(?:emerg|alert|crit|err|error|warning|warn|notice|info|debug)"
 )
 _UPTIME = r"\[ *(?P<uptime>\d{1,9}\.\d{3,9})(?: <[ \d.]{1,20}>)?\](?:\[ *[TC]\d{1,10}\])? ?"
 _KIND = r"(?:\[(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)\]|DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)"
@@ -181,6 +187,14 @@ WRAPPERS: tuple[Wrapper, ...] = (
         quoted=True,
     ),
     _row(
+        "syslog facility",
+        "a0",
+        rf"(?P<time>{_BSD}|{_ISO}) (?P<host>{_HOST}) {_FACILITY} (?:{_WRITERS}|[^\s:\[\]]{{1,64}})"
+        r"(?:\[(?P<pid>\d{1,10})\])?:(?: |$)",
+        "syslog",
+        quoted=True,
+    ),
+    _row(
         "syslog",
         "<a0",
         rf"(?:<\d{{1,3}}>)?(?P<time>{_BSD}|{_ISO_OFFSET}) {_WRITER}",
@@ -281,6 +295,22 @@ WRAPPERS: tuple[Wrapper, ...] = (
     _TIGHT,
     _weak("file:", "a0./_-", r"[\w./-]{1,255}\.(?:log|out|err|txt)[\w.]{0,16}[:-](?:\d{1,9}[:-])?"),
     _row("host:", "a0", rf"{_LISTED_HOST}: ", "pdsh", needs=Proof.SURE, proves=Proof.NOTHING),
+    # pods and hosts as some launchers and collectors name them, without a mark of their own
+    _row(
+        "stern",
+        "a0",
+        r"(?P<label>[a-z0-9]+(?:-[a-z0-9]+){0,20}-(?:\d{1,5}|[b-df-hj-np-tv-xz2-9]{5})) "
+        r"[a-z][a-z0-9-]{1,62} ",
+        needs=Proof.AGAIN,
+        proves=Proof.NOTHING,
+    ),
+    _row(
+        "[host]",
+        "[",
+        r"\[(?P<label>(?!rank)(?=[a-z.-]*\d)[a-z][a-z0-9]*(?:[-.][a-z0-9]+){1,20})\] ",
+        needs=Proof.AGAIN,
+        proves=Proof.NOTHING,
+    ),
     # quotes
     _row("quote", ">", r">(?!>>)(?:[> ]*> ?| |$)", proves=Proof.NOTHING),
     _weak("quote'", ">", r">+", needs=Proof.SURE),

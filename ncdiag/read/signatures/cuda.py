@@ -139,6 +139,18 @@ _FORMS = (
         ("HIP error: ",),
     ),
     _Form(
+        "count",
+        "Unexpected error from cudaGetDeviceCount()",
+        r"(?<!initialization: )Unexpected error from cudaGetDeviceCount\(\)\.[^\n]{0,200}? Error "
+        rf"{_CODE}: ",
+        "",
+        "RuntimeError: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions "
+        "before calling NumCudaDevices() that might have already set an error? Error {code}: "
+        "{text}",
+        "PyTorch c10/cuda",
+        OUTSIDE,
+    ),
+    _Form(
         "peer",
         "failed to peer with device ",
         rf"failed to peer with device \d{{1,4}}(?:\(=[0-9a-f]{{1,12}}\))?: {_CODE} ",

@@ -4,6 +4,7 @@ from functools import partial
 
 from ncdiag.model.finding import FindingClass, Role, Severity
 from ncdiag.read.line import Line
+from ncdiag.read.signatures.fragments import final
 from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 from ncdiag.read.signatures.signals import SIGNAL_WORDS
 
@@ -230,9 +231,11 @@ _EXCEPTION_ROWS: tuple[Signature, ...] = (
         pattern=Pattern(r"(?:CUDA|HIP) (?P<error>out of memory)\. Tried to allocate"),
         sample="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 "
         "has a total capacity of 79.15 GiB of which 1.12 GiB is free.",
-        near_miss="out of memory budget: 2.00 GiB",
+        near_miss="Caught torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB; "
+        "retrying",
         source="torch CUDACachingAllocator.cpp",
         kind="torch",
+        refine=final,
     ),
     _any(
         name="thread_limit",

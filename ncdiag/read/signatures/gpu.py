@@ -9,6 +9,7 @@ from ncdiag.read.signatures.fragments import (
     ERRNO,
     TOLD,
     caution,
+    final,
     signature,
 )
 from ncdiag.read.signatures.row import OUTSIDE
@@ -48,6 +49,7 @@ _MEMORY = (
         near_miss="CUDA memory: tried to allocate 2.00 GiB, done",
         source="PyTorch CUDACachingAllocator",
         levels=OUTSIDE,
+        refine=final,
     ),
     signature(
         "shm-segment",

@@ -254,7 +254,8 @@ _MEMORY_ROWS: tuple[Signature, ...] = (
         pattern=Pattern(
             r"Memory failure: 0x[0-9a-f]{1,16}: (?P<error>recovery action for [\w /-]{1,60}: "
             r"(?:Recovered|Failed|Ignored|Delayed)|"
-            r"(?:Killing|Sending SIGBUS to) [^\n]{1,60} due to hardware memory corruption)"
+            r"(?:Killing|Sending SIGBUS to) (?:[^\n]{1,60}:(?P<d_pid>\d{1,10})|[^\n]{1,60}) due to "
+            r"hardware memory corruption)"
         ),
         sample="Memory failure: 0x1b2c3d4: recovery action for dirty LRU page: Recovered",
         near_miss="Memory failure: 0x1b2c3d4: already hardware poisoned",

@@ -5,7 +5,7 @@ from functools import partial
 
 from ncdiag.model.finding import FindingClass, Role, Severity
 from ncdiag.read.line import Line
-from ncdiag.read.signatures import mpi, signals
+from ncdiag.read.signatures import mpi, schedulers, signals
 from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 from ncdiag.read.signatures.signals import SIGNAL_WORDS
 
@@ -260,6 +260,22 @@ _RAY_ROWS: tuple[Signature, ...] = (
         "crashed due to other reasons at node (ID: 0a0b, IP: 10.77.0.8)",
         near_miss="memory pressure is low",
     ),
+    _ray(
+        name="ray_memory_monitor",
+        class_=FindingClass.OOM_KILL,
+        needle="exceeds the memory usage threshold of",
+        pattern=Pattern(
+            r"Memory on the node \(IP: (?P<d_host>[\w.:]{1,64})[^\n]{0,800}? exceeds the memory "
+            r"usage threshold of [\d.]{1,12}\. Ray killed this worker"
+        ),
+        sample="Memory on the node (IP: 10.77.0.8, ID: 0a0b) where the task (actor ID: 0c0d, "
+        "name=Trainer.__init__, pid=4711, memory used=90.00GB) was running was 120.00GB / "
+        "125.00GB (0.96), which exceeds the memory usage threshold of 0.95. Ray killed this "
+        "worker (ID: 0e0f) because it was the most recently scheduled task",
+        near_miss="Memory on the node (IP: 10.77.0.8, ID: 0a0b) was 120.00GB / 125.00GB (0.96), "
+        "which exceeds the memory usage threshold of 0.95. Nothing was killed",
+        refine=_by_address,
+    ),
 )
 
 _POD_ROWS: tuple[Signature, ...] = (
@@ -335,6 +351,7 @@ _POD_ROWS: tuple[Signature, ...] = (
 
 ROWS: tuple[Signature, ...] = (
     *_SLURM_ROWS,
+    *schedulers.ROWS,
     *signals.ROWS,
     *_RAY_ROWS,
     *_POD_ROWS,

@@ -6,9 +6,11 @@ from ncdiag.read.signatures.fragments import (
     ERROR,
     TOLD,
     caution,
+    chain,
     echo,
     final,
     signature,
+    without,
 )
 from ncdiag.read.signatures.row import ANY_LEVEL, LIBRARY
 
@@ -279,9 +281,9 @@ _LIMITS = (
         "Too many open files",
         r"(?P<error>Too many open files)(?! in system log)",
         sample="socketTryAccept: Accept failed: Too many open files",
-        near_miss="socketTryAccept: Accept failed: Too many references",
+        near_miss="This can cause fd limit errors like `OSError: [Errno 24] Too many open files`.",
         source="misc/socket.cc and any program",
-        refine=final,
+        refine=chain(final, without(r"\b(?:can|could|may|might) (?:cause|lead to|result in) ")),
     ),
     signature(
         "thread-failed",

@@ -76,6 +76,16 @@ def test_sockets_where_verbs_were_asked_for_are_a_fallback(
     assert not names.classes(post(processes=[asked[0]]))
 
 
+def test_sockets_where_the_plugin_was_refused_are_a_fallback(
+    bench: Any, post: Any, names: Any
+) -> None:
+    def refused(host: Any) -> Any:
+        return bench.process(host, networks=["Socket"], ofi={"refused": "sendrecv"})
+
+    assert names.classes(post(processes=[refused(host) for host in "ab"])) == ["network_fallback"]
+    assert not names.classes(post(processes=[refused("a")]))
+
+
 def test_a_host_with_fewer_adapters_than_its_peers_is_named(
     bench: Any, post: Any, names: Any
 ) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 
 def test_followers_of_an_xid_are_no_faults_of_their_own(bench: Any, post: Any, names: Any) -> None:
     answer = post(
@@ -116,3 +118,25 @@ def test_what_a_program_says_of_a_fault_belongs_to_the_kernels_record(
     assert answer.findings[0].count == 2
     other = bench.event("nvlink_error", "b", xid="149", pci="0000:1b:00")
     assert len(post(kernel, other, program).findings) == 3
+
+
+def test_a_link_on_the_host_of_a_dead_switch_follows_from_it(
+    bench: Any, post: Any, names: Any
+) -> None:
+    answer = post(
+        bench.event("nvlink_error", "a", at=1),
+        bench.event("nvswitch_fatal", "a", sxid="20034", at=4),
+        bench.event("nvlink_error", "b", at=5),
+    )
+    assert names.roots(answer) == ["nvswitch_fatal", "nvlink_error"]
+
+
+@pytest.mark.parametrize(("pid", "roots"), [("41", 1), ("42", 2)])
+def test_a_crash_by_the_signal_that_the_kernel_sent_follows_from_the_memory(
+    bench: Any, post: Any, names: Any, pid: str, roots: int
+) -> None:
+    answer = post(
+        bench.event("host_memory_error", "a", details={"pid": "41"}),
+        bench.event("process_crash", details={"pid": pid}, signal="7"),
+    )
+    assert len(names.roots(answer)) == roots

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 
 def test_hard_evidence_names_its_host(bench: Any, post: Any, names: Any) -> None:
     for class_ in ("gpu_fell_off_bus", "gsp_timeout", "nic_firmware_fault", "nvswitch_fatal"):
@@ -287,3 +289,25 @@ def test_a_node_that_two_jobs_lost(bench: Any, post: Any, names: Any) -> None:
     once = post(ended("1"), lost)
     assert names.isolated(once) == []
     assert names.suspects(once.findings[0])[0] == "b"
+
+
+@pytest.mark.parametrize(("fault_on", "isolated"), [(None, ["d"]), ("d", ["d"]), ("c", ["c", "d"])])
+def test_hardware_without_a_host_leaves_whom_several_hosts_name(
+    bench: Any, post: Any, names: Any, fault_on: str | None, isolated: list[str]
+) -> None:
+    answer = post(
+        bench.event("ib_completion_error", "a", pid="1", peer="d", status="12"),
+        bench.event("ib_completion_error", "b", pid="2", peer="d", status="12"),
+        bench.event("nic_firmware_fault", fault_on, device="0000:86:00.0"),
+    )
+    assert names.isolated(answer) == isolated
+
+
+def test_a_program_s_fault_without_a_host_isolates_nobody_for_its_calls(
+    bench: Any, post: Any, names: Any
+) -> None:
+    answer = post(
+        bench.event("xid_application_fault", pci="0000:3b:00", xid="31"),
+        bench.event("cuda_error", "a", pid="1", error="illegal access", at=0, until=500),
+    )
+    assert names.isolated(answer) == []

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from ncdiag.model.log import Speaker, WorkerFailure
+
 
 def test_a_transfer_that_points_at_a_host_with_a_crash_follows_from_it(
     bench: Any, post: Any, names: Any
@@ -396,3 +398,74 @@ def test_a_stream_that_tells_of_another_host_is_not_one_process(
         bench.event("process_crash", label="web_1", details={"host": "b"}, signal="11"),
     )
     assert names.roots(answer) == ["process_crash"]
+
+
+def aborted(bench: Any, pid: str) -> WorkerFailure:
+    return WorkerFailure(place=bench.place(), local_rank="1", exitcode="-6", pid=pid)
+
+
+@pytest.mark.parametrize(("pid", "root"), [("7", "application_exception"), ("6", "torch_watchdog")])
+def test_an_exception_after_the_end_of_the_process_that_waited_is_another_s(
+    bench: Any, post: Any, names: Any, pid: str, root: str
+) -> None:
+    waited = bench.event("torch_watchdog_timeout", rank=1, op="BROADCAST")
+    dead = aborted(bench, "6")
+    raised = bench.event("application_exception", exception="KeyError")
+    ended = WorkerFailure(place=bench.place(), local_rank="5", exitcode="1", pid=pid)
+    answer = post(waited, raised, failures=[dead, ended])
+    assert [name[: len(root)] for name in names.roots(answer)] == [root]
+
+
+@pytest.mark.parametrize(("rank", "roots"), [(0, 1), (4, 2)])
+def test_whoever_waits_for_a_key_follows_from_the_end_of_its_rank(
+    bench: Any, post: Any, names: Any, rank: int, roots: int
+) -> None:
+    answer = post(
+        bench.event("store_failure", rank=9, details={"from": "0"}, error="wait timeout after 9ms"),
+        bench.event("application_exception", rank=rank, exception="ImportError"),
+    )
+    assert len(names.roots(answer)) == roots
+
+
+@pytest.mark.parametrize(
+    ("said", "root"),
+    [
+        (("STEP", "1", "cuda_error"), "cuda_error"),
+        (("JOB", "1", "cuda_error"), "job_cancelled"),
+        (("STEP", "143", "cuda_error"), "job_cancelled"),
+        (("STEP", "1", "ib_completion_error"), "job_cancelled"),
+    ],
+)
+def test_a_step_is_cancelled_for_a_task_that_failed_whatever_is_printed_first(
+    bench: Any, post: Any, names: Any, said: tuple[str, str, str], root: str
+) -> None:
+    what, code, class_ = said
+    answer = post(
+        bench.event("job_cancelled", details={"what": what}),
+        bench.event("process_died", details={"tasks": "5"}, role="consequence", exitcode=code),
+        bench.event(class_, label="5", error="demo", peer="b", status="12"),
+    )
+    assert names.roots(answer) == [root]
+
+
+def test_a_step_cancelled_before_the_failure_by_the_clock_is_the_root(
+    bench: Any, post: Any, names: Any
+) -> None:
+    answer = post(
+        bench.event("job_cancelled", details={"what": "STEP"}, at=1),
+        bench.event("process_died", details={"tasks": "5"}, role="consequence", exitcode="1", at=2),
+        bench.event("cuda_error", label="5", error="demo", at=3),
+    )
+    assert names.roots(answer) == ["job_cancelled"]
+
+
+@pytest.mark.parametrize(("label", "roots"), [("1,5", 1), ("5", 2)])
+def test_a_stream_of_mpirun_s_is_on_the_host_that_speaks_there(
+    bench: Any, post: Any, names: Any, label: str, roots: int
+) -> None:
+    answer = post(
+        bench.event("cuda_out_of_memory", label=label, error="out of memory"),
+        bench.event("ib_completion_error", "a", pid="1", peer="b", status="12"),
+        processes=[bench.process("b", "7", speaker=Speaker("b", "7", label=label))],
+    )
+    assert len(names.roots(answer)) == roots

@@ -11,6 +11,7 @@ GUIDE = {
         (
             "Look for an Xid at that time: dmesg -T | grep -i xid; with one, follow the Xid",
             "Without one, find the failing kernel: CUDA_LAUNCH_BLOCKING=1, or compute-sanitizer",
+            "System not yet initialized (802): see that nvidia-fabricmanager runs on the host",
             "Test the GPU: dcgmi diag -r 3",
         ),
         "ssh HOST 'dmesg -T | grep -i xid'",
