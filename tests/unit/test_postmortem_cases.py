@@ -1,4 +1,4 @@
-"""Some three hundred small logs, each with what a correct answer says of it.
+"""Some hundreds of small logs, each with what a correct answer says of it.
 
 ``expected.jsonl`` has a line for each: ``verdict`` (or several that are right), ``root_classes``
 (one of them comes first; none: no root), classes that must be there and roots that must not,
