@@ -1,8 +1,11 @@
 """Which rank a process is, and where, as far as lines prove it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from ncdiag.model.log import LogEvidence, NcclProcess
+
+Key = TypeVar("Key")
 
 
 def world_rank(process: NcclProcess) -> int | None:
@@ -15,10 +18,7 @@ def world_rank(process: NcclProcess) -> int | None:
 
 def hosts_of_ranks(evidence: LogEvidence) -> dict[int, str]:
     """The host of each rank; a rank that two hosts claim, as of two runs, has none."""
-    claimed: dict[int, set[str]] = {}
-    for rank, host in _claims(evidence):
-        claimed.setdefault(rank, set()).add(host)
-    return {rank: next(iter(hosts)) for rank, hosts in claimed.items() if len(hosts) == 1}
+    return _undisputed(_ranks(evidence))
 
 
 def hosts_of_labels(evidence: LogEvidence) -> dict[tuple[str, str], str]:
@@ -26,15 +26,22 @@ def hosts_of_labels(evidence: LogEvidence) -> dict[tuple[str, str], str]:
 
     The labels of other launchers are numbers of one host's processes, or count lines.
     """
-    claimed: dict[tuple[str, str], set[str]] = {}
-    for process in evidence.processes:
-        label = process.speaker.label or ""
-        if process.first and "," in label:
-            claimed.setdefault((process.first.path, label), set()).add(process.host)
+    return _undisputed(
+        ((process.first.path, label), process.host)
+        for process in evidence.processes
+        if process.first and "," in (label := process.speaker.label or "")
+    )
+
+
+def _undisputed(claims: Iterable[tuple[Key, str]]) -> dict[Key, str]:
+    """The host of each key that one host only claims."""
+    claimed: dict[Key, set[str]] = {}
+    for key, host in claims:
+        claimed.setdefault(key, set()).add(host)
     return {key: next(iter(hosts)) for key, hosts in claimed.items() if len(hosts) == 1}
 
 
-def _claims(evidence: LogEvidence) -> Iterator[tuple[int, str]]:
+def _ranks(evidence: LogEvidence) -> Iterator[tuple[int, str]]:
     for process in evidence.processes:
         rank = world_rank(process)
         if rank is not None:

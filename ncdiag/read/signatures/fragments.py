@@ -94,6 +94,18 @@ def final(values: dict[str, str], line: Line) -> dict[str, str] | None:
     return None if _RETRYING.search(line.text) else values
 
 
+def either(name: str) -> Refine:
+    """Fold the two places where a value may stand: groups ``name`` and ``name_``."""
+
+    def refined(values: dict[str, str], line: Line) -> dict[str, str]:
+        del line
+        if value := values.pop(f"{name}_", None):
+            values[name] = value
+        return values
+
+    return refined
+
+
 def without(pattern: str) -> Refine:
     """Refuse a line that contains ``pattern``."""
     unwanted = re.compile(pattern)

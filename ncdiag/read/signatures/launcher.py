@@ -6,6 +6,7 @@ from functools import partial
 from ncdiag.model.finding import FindingClass, Role, Severity
 from ncdiag.read.line import Line
 from ncdiag.read.signatures import mpi, schedulers, signals
+from ncdiag.read.signatures.fragments import either
 from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 from ncdiag.read.signatures.signals import SIGNAL_WORDS
 
@@ -31,14 +32,6 @@ def _job(values: dict[str, str], line: Line) -> dict[str, str]:
     del line
     if job := values.pop("d_job", None):
         values["job"] = job
-    return values
-
-
-def _one_reason(values: dict[str, str], line: Line) -> dict[str, str]:
-    """Fold the two places where a reason may stand."""
-    del line
-    if reason := values.pop("reason_", None):
-        values["reason"] = reason
     return values
 
 
@@ -121,7 +114,7 @@ _SLURM_ROWS: tuple[Signature, ...] = (
             r"(?:Job allocation (?P<d_job>\d{1,12}) (?P<reason>has been revoked)|"
             r"(?P<reason_>Job has been cancelled))"
         ),
-        refine=_one_reason,
+        refine=either("reason"),
         sample="salloc: Job allocation 8812 has been revoked.",
         near_miss="salloc: Granted job allocation 8812",
     ),

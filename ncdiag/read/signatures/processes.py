@@ -3,7 +3,7 @@
 from functools import partial
 
 from ncdiag.model.finding import FindingClass
-from ncdiag.read.line import Line
+from ncdiag.read.signatures.fragments import either
 from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
 
 _kernel = partial(Signature, levels=OUTSIDE, kind="kernel")
@@ -14,14 +14,6 @@ _stall = partial(
 _crash = partial(
     _kernel, class_=FindingClass.PROCESS_CRASH, source="Linux arch/x86/mm/fault.c, kernel/traps.c"
 )
-
-
-def _one_name(values: dict[str, str], line: Line) -> dict[str, str]:
-    """Fold the two places where a process's name may stand."""
-    del line
-    if name := values.pop("process_", None):
-        values["process"] = name
-    return values
 
 
 _OOM_ROWS: tuple[Signature, ...] = (
@@ -48,7 +40,7 @@ _OOM_ROWS: tuple[Signature, ...] = (
         ),
         sample="Out of memory: Killed process 31337 (python3) total-vm:91234kB, anon-rss:81234kB",
         near_miss="Out of memory: no killable processes",
-        refine=_one_name,
+        refine=either("process"),
     ),
     _oom(
         name="oom_killed_old",

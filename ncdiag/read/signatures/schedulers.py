@@ -3,17 +3,8 @@
 from functools import partial
 
 from ncdiag.model.finding import FindingClass
-from ncdiag.read.line import Line
+from ncdiag.read.signatures.fragments import either
 from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
-
-
-def _one_reason(values: dict[str, str], line: Line) -> dict[str, str]:
-    """Fold the two places where a reason may stand."""
-    del line
-    if reason := values.pop("reason_", None):
-        values["reason"] = reason
-    return values
-
 
 # The job's number is left out: one node may fail under several jobs, and that is one sign.
 _controller = partial(
@@ -45,7 +36,7 @@ ROWS: tuple[Signature, ...] = (
         ),
         sample="slurmctld: requeue job JobId=8812 due to failure of node gpu041",
         near_miss="slurmctld: requeue job JobId=8812 due to failure of its prolog",
-        refine=_one_reason,
+        refine=either("reason"),
     ),
     _batch(
         name="pbs_walltime",
