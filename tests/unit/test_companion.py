@@ -1,4 +1,3 @@
-import contextlib
 import json
 import os
 import signal
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from live_processes import runs
 
 from ncdiag.cluster.fleet import companion
 from ncdiag.cluster.fleet.companion import CompanionFailed, Companions, CompanionSpec
@@ -48,14 +48,6 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end, "it never came true"
         time.sleep(0.01)
-
-
-def runs(pid: int) -> bool:
-    """Whether the process is there and more than a zombie."""
-    with contextlib.suppress(OSError):
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return state != "Z"
-    return False
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from live_processes import wait_until_gone
 
 from ncdiag.cli import doctor
 from ncdiag.cli.doctor import Answer, Part, Requirement
@@ -122,8 +123,7 @@ def test_a_program_that_hangs_is_killed_with_what_it_started(tmp_path: Path) -> 
         {"quick": ["/bin/echo", "here"], "hanging": ["/bin/sh", "-c", script]}, timeout_s=2
     )
     assert answers == {"quick": Answer(line="here"), "hanging": Answer(failure="gives no answer")}
-    state = Path(f"/proc/{int(pid_file.read_text())}/stat")
-    assert not state.exists() or state.read_text().split()[2] == "Z"
+    wait_until_gone(int(pid_file.read_text()))
 
 
 def test_a_program_that_cannot_be_started_says_why(tmp_path: Path) -> None:

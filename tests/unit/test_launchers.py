@@ -1,4 +1,3 @@
-import contextlib
 import json
 import os
 import re
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from live_processes import runs
 
 from ncdiag.cluster.launcher import _SOURCE_FIRST
 from ncdiag.cluster.launchers import (
@@ -119,13 +119,6 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end, "it never came true"
         time.sleep(0.01)
-
-
-def runs(pid: int) -> bool:
-    """Whether the process is there and more than a zombie."""
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
+from live_processes import PATIENCE_S, runs, wait_until_gone
 
 from ncdiag.cluster import processes
 from ncdiag.cluster.children import name_of_signal, start
@@ -18,7 +18,6 @@ from ncdiag.cluster.processes import Ended, Pool, ask, run
 from ncdiag.health.topology import programs
 from ncdiag.model.secrets import TOKEN_VARIABLE, WEBHOOK_VARIABLE
 
-PATIENCE_S = 60.0
 FOREVER = "import time; time.sleep(3600)"
 
 
@@ -29,20 +28,6 @@ def python(code: str, *arguments: str, stdin: bytes = b"", **environment: str) -
 
 def ended(launch: Launch, **options: object) -> Ended:
     return run(launch, timeout_s=PATIENCE_S, **options)  # type: ignore[arg-type]
-
-
-def runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def wait_until_gone(pid: int) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while runs(pid):
-        assert time.monotonic() < end, "it still runs"
-        time.sleep(0.01)
 
 
 def test_it_tells_what_was_said_and_how_it_ended() -> None:
