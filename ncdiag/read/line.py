@@ -18,6 +18,7 @@ class Line(NamedTuple):
     ``origin`` names the wrapper that decides what kind of log this is (``kernel``, ``ray``, ...).
     ``carrier`` is the host that the wrapper names where the library itself names another: its node.
     ``repeats`` is how many more such lines a collector left out (``[repeated 6x across cluster]``).
+    ``unended`` is a line in whose last word the input ends: more of the word may be missing.
     """
 
     text: str
@@ -30,6 +31,7 @@ class Line(NamedTuple):
     origin: str | None = None
     repeats: int = 0
     carrier: str | None = None
+    unended: bool = False
 
 
 class LineReader(Protocol):

@@ -31,7 +31,8 @@ class LogReader:
     ``needles`` are what some reader wants to see the lines of; ``facts`` likewise, but worth less
     once they repeat what is known. While ``open``, the next line is wanted whatever it contains.
     ``learned`` counts facts that were new, ``starts`` the communicators that started. Of a
-    flood only those lines that are ``unmuted`` need be read.
+    flood only those lines that are ``unmuted`` need be read. ``unended`` is the number of a line in
+    whose last word the input ends, once that is known.
     """
 
     def __init__(self, path: str, *, brief: bool = False) -> None:
@@ -44,6 +45,7 @@ class LogReader:
         self.facts = frozenset[bytes]().union(*self._wanted) - self.needles
         self.open = False
         self.starts = 0
+        self.unended: int | None = None
         self._brief = brief
         # Of a large input not every line is seen, so that a block may end unseen.
         self._placed = _as_it_is if brief else Headings().under
@@ -164,7 +166,7 @@ class LogReader:
 
     def _hand_on(self, line: Line, hits: tuple[bytes, ...]) -> None:
         """Note what any line tells and hand it to those who want it."""
-        line = self._placed(line)
+        line = self._in_its_input(line)
         if line.text and not line.text.isspace():
             self._end = line.place
         if line.place.time:
@@ -187,6 +189,11 @@ class LogReader:
         if plan:
             self._open = [reader for reader in plan if reader.open]
             self.open = bool(self._open)
+
+    def _in_its_input(self, line: Line) -> Line:
+        """The line with what its surroundings tell of it."""
+        line = self._placed(line)
+        return line._replace(unended=True) if line.place.line == self.unended else line
 
     def _keep_time(self, line: Line) -> None:
         """Note when somebody spoke, and the pace of jobs; kernels speak whether they go on or not.

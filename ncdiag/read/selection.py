@@ -52,9 +52,11 @@ class Selection:
         self._span_bytes = max(_SHORTEST_SPAN_BYTES, min(part, _LONGEST_SPAN_BYTES))
         self._brief = size is not None and size > _BRIEF_BYTES
         self._scanners: dict[tuple[bool, bool], Scanner] = {}
-        # Of the block at hand: its bytes, and what is read whole before and after these offsets.
+        # Of the block at hand: its bytes, what is read whole before and after these offsets, and
+        # where the input ends within a word.
         self._buffer = bytearray()
         self._head = self._tail = 0
+        self._unended = -1
 
     def read(self, block: Block) -> None:
         """Give the reader the lines of ``block`` that it needs, in order."""
@@ -63,14 +65,16 @@ class Selection:
         self._tail = size
         if last and self._ends:
             self._tail = self._buffer.rfind(b"\n", 0, max(size - self._depth.edge_bytes, 0)) + 1
+        end = self._buffer[size - 1] if last and size else None
+        within = end is not None and not chr(end).isspace()
+        self._unended = size if self._ends and within else -1
         start = 0
         while start < size:
             stop = self._buffer.find(b"\n", min(start + self._span_bytes, size), size) + 1 or size
             self._span(start, stop)
             self.bytes += stop - start
             start = stop
-        if last and size and self._buffer[size - 1] != 0x0A:
-            self.lines += 1
+        self.lines += end not in {None, 0x0A}
 
     def _span(self, position: int, stop: int) -> None:
         """Look through whole lines with the needles wanted at this point of the input."""
@@ -125,6 +129,8 @@ class Selection:
         return stop, taken
 
     def _take(self, start: int, end: int, hits: tuple[bytes, ...]) -> None:
+        if end == self._unended:
+            self._reader.unended = self.lines + 1
         if end - start > LINE_LIMIT:
             self._take_long(start, end)
         else:

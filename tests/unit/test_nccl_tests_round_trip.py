@@ -6,7 +6,7 @@ its blanks, or plain JSON.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from nccl_tests_programs import NAMES, install
 from nccl_tests_runs import PLANTED, play
 
+from ncdiag.logs.read_logs import read_logs
 from ncdiag.model.benchmark import Benchmark, IterationTimes, TableRow
 from ncdiag.read.nccl_tests import read_report, recognises
 
@@ -259,10 +260,10 @@ def printed_run() -> bytes:
     rows = "".join(
         f"{size:12d}  {size // 4:12d}  {'float':>8}  {'sum':>6}  {-1:6d}"
         f"  {size * 1.37:7.2f}  {1.25:6.2f}  {size / 9:6.2f}  {0:6d}"
-        f"  {size * 2.37:7.2f}  {0.11:6.2f}  {size / 8:6.2f}  {2:6d}  2026-02-03 10:11:12\n"
+        f"  {size * 2.37:7.2f}  {0.11:6.2f}  {size / 8:6.2f}  {12:6d}  2026-02-03 10:11:12\n"
         for size in (8, 32, 128)
     )
-    footer = "# Out of bounds values : 6 FAILED\n# Avg bus bandwidth    : 1.5 \n#\n"
+    footer = "# Out of bounds values : 36 FAILED\n# Avg bus bandwidth    : 31.5 \n#\n"
     return (lead + ranks + titles + rows + footer).encode()
 
 
@@ -322,14 +323,37 @@ def comparable(data: bytes) -> object:
     return rows, run.ranks, run.avg_busbw, run.out_of_bounds, run.complete
 
 
-@given(st.integers(0, len(printed_run())))
-@settings(deadline=None, max_examples=60)
-def test_text_that_ends_anywhere(end: int) -> None:
-    whole = one(printed_run()).rows
-    for run in read_report(printed_run()[:end], "x"):
-        kept = [row for row in run.rows if row.finished]
-        assert kept == whole[: len(kept)]
-        assert run.complete == (end > printed_run().index(b"width    : 1.5") + 13) or not run.rows
+def by_post_mortem(data: bytes, path: str) -> list[Benchmark]:
+    Path(path).write_bytes(data)
+    return read_logs([path]).benchmarks
+
+
+@pytest.mark.parametrize("read", [read_report, by_post_mortem])
+@pytest.mark.parametrize("stamp", [b"", b"  2026-02-03 10:11:12"], ids=["plain", "stamped"])
+def test_text_that_ends_anywhere(
+    read: Callable[[bytes, str], list[Benchmark]], stamp: bytes, tmp_path: Path
+) -> None:
+    """A figure that the text ends in may be part of a longer one, so that it is none."""
+    path = str(tmp_path / "cut.log")
+    printed = printed_run() if stamp else printed_run().replace(b"            timestamp", b"")
+    printed = re.sub(rb"  2026-\S+ \S+(?=\n)", stamp, printed)
+    footer = printed.index(b"width    :") + len(b"width    :")
+    (whole,) = read(printed, path)
+    assert (len(whole.rows), whole.out_of_bounds, whole.avg_busbw) == (3, 36, 31.5)
+    for end in range(1, len(printed) + 1):
+        for run in read(printed[:end], path):
+            assert run.complete == (end >= footer), end
+            assert run.out_of_bounds in {None, 36}, end
+            assert run.avg_busbw == (31.5 if end > footer + len(b" 31.5") else None), end
+            for told, meant in zip(run.rows, whole.rows, strict=False):
+                pairs = zip(told, meant, strict=True)
+                assert all(one in {None, other} for one, other in pairs), end
+
+
+def test_a_file_whose_end_was_never_written(tmp_path: Path) -> None:
+    """After a power loss zeros stand where the rest should be."""
+    cut = printed_run()[: printed_run().index(b"31.5") + 2]
+    assert by_post_mortem(cut + b"\0" * 300, str(tmp_path / "cut.log"))[0].avg_busbw is None
 
 
 @given(st.binary(max_size=400), st.integers(0, len(printed_run())))

@@ -182,7 +182,7 @@ class Runs:
         begun = [run for run in waiting if run.benchmark.out_of_bounds is not None]
         return min(
             begun or waiting,
-            key=lambda run: (run.stale, abs(run.mean_busbw - (average or 0.0))),
+            key=lambda run: (run.stale, 0 if average is None else abs(run.mean_busbw - average)),
             default=None,
         )
 

@@ -30,7 +30,8 @@ _RANK = re.compile(
     r"\[([^\]]{0,40})\]\s{0,4}([^#]{0,120})"
 )
 _BOUNDS = re.compile(r"(?:# ?|^\s{0,4})Out of bounds values ?: ?(-?\d{1,18})(?: (OK|FAILED))?")
-_AVERAGE = re.compile(r"(?:# ?|^\s{0,4})Avg bus bandwidth\s{0,8}: ?(\S{1,40})")
+_AVERAGE = re.compile(r"(?:# ?|^\s{0,4})Avg bus bandwidth\s{0,8}: ?(\S{0,40})")
+_LAST_FIGURE = re.compile(r"(?<=\s)[-+.\deE*]{1,40}\Z")
 _FAILURE = re.compile(r"(?<!\S)(\S{1,255}): Test (?:NCCL failure|CUDA failure|timeout) ?\S")
 _TRACE = re.compile(r"\.\. (\S{1,255}) pid (\d{1,10}): Test failure ")
 _PROGRAM = re.compile(
@@ -78,6 +79,8 @@ class TableReader:
     def read(self, line: Line, hits: Sequence[bytes]) -> None:
         """Take a line of a run, or one that was printed into it."""
         del hits
+        if line.unended:
+            line = line._replace(text=_LAST_FIGURE.sub("", line.text))
         before, self._previous = self._previous, (line.text, line.place.line, line.speaker)
         self._repeated = self._previous == (before[0], before[1] + 1, before[2])
         if self._repeated and (self._doubled or _proves_doubling(line.text)):

@@ -47,14 +47,16 @@ def read_text(data: bytes, path: str) -> list[Benchmark]:
     """
     reader, evidence, peeler = TableReader(), LogEvidence(), Peeler(path)
     wanted = re.compile(b"|".join(map(re.escape, sorted(reader.needles))))
+    text = _without_records(data[:MAX_BYTES])
+    unended = None if text[-1:].isspace() else text.count(b"\n") + 1
     hits: set[int] = set()
 
     def hand_on(lines: Iterable[Line]) -> None:
         for line in lines:
             if reader.open or line.place.line in hits:
-                reader.read(line, ())
+                reader.read(line._replace(unended=line.place.line == unended), ())
 
-    for number, raw in enumerate(BytesIO(_without_records(data[:MAX_BYTES])), 1):
+    for number, raw in enumerate(BytesIO(text), 1):
         if wanted.search(raw):
             hits.add(number)
         elif not reader.open:
