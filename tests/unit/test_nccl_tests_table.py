@@ -476,7 +476,7 @@ def test_a_table_cut_anywhere_is_read() -> None:
     data = WHOLE.encode()
     for cut in range(len(data)):
         runs = read_bytes(data[:cut]).benchmarks
-        assert not any(run.complete for run in runs) or b"Avg bus bandwidth    : 1" in data[:cut]
+        assert not any(run.complete for run in runs) or b"Avg bus bandwidth    :" in data[:cut]
     for cut in range(0, len(data), 5):
         read_bytes(data[cut:])
 
