@@ -157,7 +157,10 @@ def ncdiag(path: Path, jobs: int = 2) -> list[str]:
 def compare(path: Path, share: float, patterns: Path, runs: int) -> None:
     """Print the speed of each program on ``path``, and its ratio to ripgrep's."""
     size = path.stat().st_size
-    rg = shutil.which("rg") or "rg"
+    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    rg = shutil.which("rg", path=beside)
+    if rg is None:
+        sys.exit("rg is missing: pip install 'ripgrep==14.1.*'")
     programs: dict[str, tuple[list[str], dict[str, str]]] = {
         "rg -c -f": ([rg, "-c", "-f", str(patterns), str(path)], {}),
         "grep -cE -f": (["grep", "-cE", "-f", str(patterns), str(path)], {"LC_ALL": "C"}),
