@@ -1,11 +1,10 @@
 """A store's runs as one flat table, CSV or Parquet, in bounded memory."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 import pandas as pd
 
@@ -14,6 +13,7 @@ from ncdiag.model.text import visible
 from ncdiag.report.history.csv_report import cell
 from ncdiag.store.records import Run
 from ncdiag.store.store import Store
+from ncdiag.store.whole_file import replacing
 
 # Of links a chunk takes about 100 MB while it is written; more at once is not faster.
 _CHUNK_ROWS: Final = 100_000
@@ -83,20 +83,16 @@ def export(store: Store, table: str, path: Path, *, since: str | None = None) ->
     """
     kinds = TABLES[table]
     opened = _parquet if path.suffix == ".parquet" else _csv
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     rows = 0
     try:
-        with opened(unfinished, kinds) as put:
+        with replacing(path, None) as file, opened(file, kinds) as put:
             for columns in _chunks(_columns(store, table, since), kinds):
                 put(_frame(columns, kinds))
                 rows += len(columns["run"])
-        unfinished.replace(path)
     except OSError as error:
         raise UndecidedError(
             f"cannot write {visible(str(path))}: {error.strerror or error}"
         ) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
     return rows
 
 
@@ -171,21 +167,20 @@ def _frame(columns: Columns, kinds: Mapping[str, str]) -> pd.DataFrame:
 
 
 @contextmanager
-def _csv(path: Path, kinds: Mapping[str, str]) -> Iterator[Put]:
+def _csv(file: BinaryIO, kinds: Mapping[str, str]) -> Iterator[Put]:
     texts = [name for name, kind in kinds.items() if kind == "string"]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        pd.DataFrame(columns=list(kinds)).to_csv(file, index=False)
+    pd.DataFrame(columns=list(kinds)).to_csv(file, index=False)
 
-        def put(frame: pd.DataFrame) -> None:
-            for name in texts:
-                frame[name] = frame[name].map(cell, na_action="ignore")
-            frame.to_csv(file, header=False, index=False, float_format="%.7g", lineterminator="\n")
+    def put(frame: pd.DataFrame) -> None:
+        for name in texts:
+            frame[name] = frame[name].map(cell, na_action="ignore")
+        frame.to_csv(file, header=False, index=False, float_format="%.7g", lineterminator="\n")
 
-        yield put
+    yield put
 
 
 @contextmanager
-def _parquet(path: Path, kinds: Mapping[str, str]) -> Iterator[Put]:
+def _parquet(file: BinaryIO, kinds: Mapping[str, str]) -> Iterator[Put]:
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
@@ -195,7 +190,7 @@ def _parquet(path: Path, kinds: Mapping[str, str]) -> Iterator[Put]:
         ) from error
     types = {"string": arrow.string(), "float64": arrow.float64()}
     schema = arrow.schema([(name, types.get(kind, arrow.int64())) for name, kind in kinds.items()])
-    with parquet.ParquetWriter(path, schema) as writer:
+    with parquet.ParquetWriter(file, schema) as writer:
         yield lambda frame: writer.write_table(
             arrow.Table.from_pandas(frame, schema=schema, preserve_index=False)
         )
