@@ -345,6 +345,8 @@ def test_text_that_ends_anywhere(
             assert run.complete == (end >= footer), end
             assert run.out_of_bounds in {None, 36}, end
             assert run.avg_busbw == (31.5 if end > footer + len(b" 31.5") else None), end
+            ended = [line for line in printed[:end].split(b"\n")[:-1] if line.startswith(b"  ")]
+            assert run.rows[: len(ended)] == whole.rows[: len(ended)], end
             for told, meant in zip(run.rows, whole.rows, strict=False):
                 pairs = zip(told, meant, strict=True)
                 assert all(one in {None, other} for one, other in pairs), end
