@@ -13,7 +13,11 @@ _GPU = re.compile(
     r"The NVIDIA GPU (?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
 )
 _ADDRESS = re.compile(r"[0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}")
-_GONE = re.compile(r"fallen off the bus")
+# The words alone may be a question, or what somebody looks for.
+_GONE = re.compile(
+    r"(?:^\s{0,16}|\bNVRM:[^\n]{0,200}?|(?<![\"'`])\bGPU\b[^\n]{0,60}? has )"
+    r"fallen off the bus\b(?!:)"
+)
 # The three lines follow each other, but for lines of other processors in between.
 _REACH = 12
 

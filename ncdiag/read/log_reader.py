@@ -9,8 +9,10 @@ from ncdiag.read import pace
 from ncdiag.read.dialects import line_readers, repeated_lines
 from ncdiag.read.headings import Headings
 from ncdiag.read.line import Line, LineReader
+from ncdiag.read.nccl_tests.table import TableReader
 from ncdiag.read.peel import Peeler
 from ncdiag.read.plain_lines import PlainLine, PlainLines
+from ncdiag.read.source_text import is_source
 
 # Wrappers that prove a host speaks, beside the library's own prefix: for itself, or for a process.
 _KERNELS = frozenset({"kernel", "fabric-manager"})
@@ -43,6 +45,8 @@ class LogReader:
         always = (reader.needles - reader.facts for reader in self._readers)
         self.needles = frozenset[bytes]().union(*always)
         self.facts = frozenset[bytes]().union(*self._wanted) - self.needles
+        # A table of results has a frame that looks like comments.
+        self._framing = TableReader().needles
         self.open = False
         self.starts = 0
         self.unended: int | None = None
@@ -78,6 +82,10 @@ class LogReader:
             if not self._told_already(raw, number, hits):
                 self._read_in_full(raw, number, hits)
         else:
+            if hits and is_source(raw):
+                hits = tuple(hit for hit in hits if hit in self._framing)
+                if not (hits or self.open):
+                    return
             self._feed(raw, number, hits)
 
     def _told_already(self, raw: bytes, number: int, hits: tuple[bytes, ...]) -> bool:
