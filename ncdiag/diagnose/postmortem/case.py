@@ -6,9 +6,10 @@ from functools import cached_property
 
 from ncdiag.diagnose.postmortem.devices import gpus_of
 from ncdiag.diagnose.postmortem.hosts import HostBook
+from ncdiag.diagnose.postmortem.kernel_log import first_lines, of_kernel
 from ncdiag.diagnose.postmortem.ranks import world_rank
-from ncdiag.diagnose.postmortem.timeline import Timeline
-from ncdiag.model.log import CommunicatorState, LogEvidence, NcclProcess, Speaker
+from ncdiag.diagnose.postmortem.timeline import Timeline, seconds_between
+from ncdiag.model.log import CommunicatorState, Event, LogEvidence, NcclProcess, Speaker
 from ncdiag.model.place import Place
 
 
@@ -37,6 +38,24 @@ class Case:
     def gpus(self) -> set[str]:
         """The addresses of all GPUs that are known."""
         return gpus_of(self.evidence)
+
+    @cached_property
+    def _kernels_begin(self) -> dict[tuple[str, str | None], int]:
+        return first_lines(self.evidence.events, self.hosts)
+
+    def pasted_below(self, fault: Event, effect: Event) -> bool:
+        """Whether ``fault`` is of a kernel log below ``effect`` that may tell of what was before.
+
+        They have no clock in common, and that kernel had said nothing above ``effect``: where it
+        had, their lines are interleaved as they came.
+        """
+        told, place = fault.place, effect.place
+        if not of_kernel(fault) or told.path != place.path:
+            return False
+        if seconds_between(told, place) is not None:
+            return False
+        begins = self._kernels_begin.get((told.path, self.hosts.of_event(fault)), told.line)
+        return place.line < begins
 
     @cached_property
     def finished(self) -> bool:

@@ -8,6 +8,7 @@ from ncdiag.diagnose.postmortem.classes import RULES, Tier
 from ncdiag.diagnose.postmortem.draft import Draft, role_of
 from ncdiag.diagnose.postmortem.failed_calls import FailedCalls
 from ncdiag.diagnose.postmortem.fold import draft_of
+from ncdiag.diagnose.postmortem.kernel_log import UNDER_PROCESSES
 from ncdiag.diagnose.postmortem.speakers import same_process
 from ncdiag.diagnose.postmortem.workers import in_another_worker
 from ncdiag.model.finding import FindingClass as C
@@ -115,7 +116,8 @@ def _led_to(call: Event, ending: Event, case: Case) -> bool:
     Where the lines do not tell whose they are, a failed call counts and an echo does not: somebody
     must have caused the echo, and that may be this ending.
     """
-    if not case.timeline.before(call.place, ending.place):
+    below = not case.timeline.before(call.place, ending.place)
+    if below and not (_may_have_killed(call, ending) and case.pasted_below(call, ending)):
         return False
     if RULES[C(call.class_name)].tier is Tier.HARDWARE:
         return _on_same_host(call, ending, case) or _signalled(call, ending)
@@ -126,6 +128,12 @@ def _led_to(call: Event, ending: Event, case: Case) -> bool:
     if same is None:
         return role_of(call) is Role.ROOT and case.timeline.ordered(call.place, ending.place)
     return same
+
+
+def _may_have_killed(fault: Event, ending: Event) -> bool:
+    """Whether a process without words of its own may have ended by a fault of its hardware."""
+    bare = ending.class_name in {C.PROCESS_CRASH, C.PROCESS_DIED}
+    return bare and fault.class_name in UNDER_PROCESSES
 
 
 def _on_same_host(fault: Event, ending: Event, case: Case) -> bool:

@@ -126,6 +126,8 @@ def _not_after(cause: Draft, draft: Draft, case: Case) -> bool:
         return True
     if in_another_worker(draft.first, cause.first, case):
         return True
+    if case.pasted_below(cause.first, draft.first):
+        return True
     return case.timeline.before(cause.first.place, draft.first.place)
 
 
