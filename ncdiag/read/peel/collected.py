@@ -1,7 +1,7 @@
-"""Lines that a collector keeps as one JSON object each: Docker, Fluentd, Loki, the journal."""
+"""Lines that a collector keeps as JSON objects: Docker, Fluentd, Loki, Elastic, the journal."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -10,8 +10,23 @@ from ncdiag.model.log import Speaker
 from ncdiag.read.peel import stamps
 from ncdiag.read.peel.chain import Chain, Memory
 
-_TEXTS = ("log", "MESSAGE", "message", "msg", "line", "textPayload", "text", "body")
-_TIMES = ("time", "@timestamp", "timestamp", "ts", "asctime", "__REALTIME_TIMESTAMP", "date")
+_TEXTS = (
+    *(
+        "_raw",
+        "log",
+        "MESSAGE",
+        "message",
+        "@message",
+        "msg",
+        "line",
+        "textPayload",
+        "text",
+        "body",
+    ),
+)
+_TIMES = (
+    *("time", "@timestamp", "timestamp", "_time", "ts", "asctime", "__REALTIME_TIMESTAMP", "date"),
+)
 _HOSTS = (
     ("kubernetes", "host"),
     ("kubernetes", "node_name"),
@@ -24,9 +39,21 @@ _HOSTS = (
     ("host", "hostname"),
     ("node_name",),
     ("nodename",),
+    ("k8s", "node", "name"),
     ("labels", "node_name"),
+    ("labels", "nodename"),
     ("labels", "hostname"),
+    ("labels", "host"),
 )
+# Labels that name hosts, but other things as well: a host that is one of a list has a digit.
+_PERHAPS_HOSTS = (("labels", "node"), ("labels", "instance"))
+_LISTED = re.compile(r"[A-Za-z][A-Za-z_.-]{0,252}\d[\w.-]{0,252}|\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
+_PORT = re.compile(r":\d{1,5}\Z", re.ASCII)
+# What stores put around records they give back: objects, or lists of them.
+_AROUND = (("_source",), ("result",), ("events",), ("hits", "hits"), ("data", "result"))
+_DEEPEST = 4
+# An object, perhaps one of a list.
+_OPENS = re.compile(r"[\s,]{0,64}(?:\[\s{0,64})?\{")
 _ORIGINS = {
     "kernel": "kernel",
     "slurmd": "slurm",
@@ -56,15 +83,25 @@ class Collected(NamedTuple):
     stream: str = ""
 
 
-def read(text: str, start: int, base: Chain, memory: Memory) -> Collected | None:
-    """The object that begins at ``start``, if it carries a line of a log."""
-    body = text[start:].strip()
+def begins(text: str, start: int) -> bool:
+    """Whether objects begin at ``start``."""
+    return _OPENS.match(text, start) is not None
+
+
+def read(text: str, start: int, base: Chain, memory: Memory) -> list[Collected]:
+    """The objects that begin at ``start``, as far as they carry lines of a log."""
+    body = text[start:].strip("[], \t\r\n")
     try:
-        record = msgspec.json.decode(body)
+        records = msgspec.json.decode(f"[{body}]")
     except (msgspec.DecodeError, RecursionError):
-        return _cut(body, base)
-    if not isinstance(record, dict):
-        return None
+        cut = _cut(body, base)
+        return [cut] if cut else []
+    told = (one for record in records if isinstance(record, dict) for one in _within(record))
+    return [found for record in told if (found := of_record(record, base, memory))]
+
+
+def of_record(record: Mapping[str, object], base: Chain, memory: Memory) -> Collected | None:
+    """The lines of one record, if it has any."""
     found = _message(record)
     if found is None:
         return None
@@ -77,6 +114,25 @@ def read(text: str, start: int, base: Chain, memory: Memory) -> Collected | None
     proved = _proved(record, base, memory)
     lines = message.splitlines()[:_MOST_LINES] or [""]
     return Collected(lines, proved, partial, stream if isinstance(stream, str) else "")
+
+
+def _within(record: Mapping[str, object], depth: int = 0) -> Iterator[Mapping[str, object]]:
+    """The records that a store's answer holds, or ``record`` itself."""
+    if isinstance(labels := record.get("stream"), dict):
+        # Loki: the labels once, then a time and a line each.
+        values = record.get("values")
+        for value in values if isinstance(values, list) else ():
+            if isinstance(value, list) and len(value) >= 2:
+                yield {"labels": labels, "time": value[0], "line": value[1]}
+        return
+    around = () if depth >= _DEEPEST or _message(record) is not None else _AROUND
+    inner = next((found for path in around if (found := _value(record, path))), None)
+    if not isinstance(inner, dict | list):
+        yield record
+        return
+    for one in inner if isinstance(inner, list) else (inner,):
+        if isinstance(one, dict):
+            yield from _within(one, depth + 1)
 
 
 def _message(record: Mapping[str, object]) -> str | None:
@@ -106,7 +162,7 @@ def _cut(body: str, base: Chain) -> Collected | None:
 
 def _proved(record: Mapping[str, object], base: Chain, memory: Memory) -> Chain:
     speaker = base.speaker
-    name = next((found for path in _HOSTS if (found := _at(record, path))), None)
+    name = _host(record)
     host = name if name and _HOST.fullmatch(name) else None
     address = name if name and _ADDRESS.fullmatch(name) else None
     pid = record.get("_PID")
@@ -129,11 +185,24 @@ def _proved(record: Mapping[str, object], base: Chain, memory: Memory) -> Chain:
     )
 
 
-def _at(record: Mapping[str, object], path: tuple[str, ...]) -> str | None:
+def _host(record: Mapping[str, object]) -> str | None:
+    """The host that ``record`` names, without a port."""
+    for path in (*_HOSTS, *_PERHAPS_HOSTS):
+        value = _value(record, path)
+        if not isinstance(value, str) or not value:
+            continue
+        name = _PORT.sub("", value)
+        if path not in _PERHAPS_HOSTS or _LISTED.fullmatch(name):
+            return name
+    return None
+
+
+def _value(record: Mapping[str, object], path: tuple[str, ...]) -> object:
+    """What stands at ``path``: in objects within each other, or in one under a key with dots."""
     value: object = record
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else None
+    return record.get(".".join(path)) if value is None else value
 
 
 def _stamp(record: Mapping[str, object], memory: Memory) -> stamps.Stamp | None:

@@ -128,10 +128,11 @@ class Peeler:
         key = f"{found.speaker.label} {tag['stream']}" if tag else ""
         if tag and (tag["part"] == "P" or key in self._partial):
             yield from self._piece(text, number, tag, key, base)
-        elif text.startswith("{", found.end) and (
-            record := collected.read(text, found.end, found, self._memory)
+        elif collected.begins(text, found.end) and (
+            told := collected.read(text, found.end, found, self._memory)
         ):
-            yield from self._collected(record, number)
+            for record in told:
+                yield from self._collected(record, number)
         elif records.hinted(text, found.end):
             yield from self._split(text, number, found)
         else:
