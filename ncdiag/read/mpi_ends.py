@@ -27,6 +27,8 @@ _PRIMARY_NAME = re.compile(
 )
 _PRIMARY_CODE = re.compile(r"^\s*Exit code:\s+(?P<code>\d{1,5})")
 _FAULTS = frozenset({4, 7, 8, 11})
+# The forms of what Hydra tells in a block: of a process that was killed, and of any other.
+HYDRA_KILLED, HYDRA_ENDED = "hydra_end_killed", "hydra_end"
 _PATIENCE = 24
 _MOST = 1024
 
@@ -121,7 +123,7 @@ class MpiEndReader:
         self._events.add(
             Event(
                 class_name=class_,
-                form="mpi_end",
+                form=_form(signal) if notice.hydra else "mpi_end",
                 place=line.place,
                 text=line.shown or line.text,
                 speaker=line.speaker,
@@ -136,6 +138,10 @@ class MpiEndReader:
     def finish(self, evidence: LogEvidence) -> None:
         """Hand over the events."""
         evidence.events.extend(self._events.all())
+
+
+def _form(signal: int | None) -> str:
+    return HYDRA_KILLED if signal == 9 else HYDRA_ENDED
 
 
 def _kind(code: int, signal: int | None) -> tuple[FindingClass, dict[str, str], Role | None]:

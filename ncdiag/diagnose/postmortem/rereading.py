@@ -4,10 +4,11 @@ The reader of a line sees only that line: whether a device had worked before, or
 it was, other lines of the process tell.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.swept import swept
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role, Severity
 from ncdiag.model.log import Event, NcclProcess
@@ -34,11 +35,10 @@ _SOCKETS = frozenset(
 _UNLOADING = "driver shutting down"
 
 
-def reread(events: Iterable[Event], case: Case) -> list[Event]:
+def reread(events: Sequence[Event], case: Case) -> list[Event]:
     """The events that tell of a fault, each as its process shows it to be meant."""
-    return [
-        _reread(event, case) for event in events if not (_of_service(event) or _all_clear(event))
-    ]
+    told = [event for event in events if not (_of_service(event) or _all_clear(event))]
+    return [_reread(event, case) for event in swept(told)]
 
 
 def _of_service(event: Event) -> bool:
