@@ -13,6 +13,7 @@ _OPENER = re.compile(
     r'"(?:nccl_version|event)"\s{0,4}:|'
     r"[NR]CCL version\b|[\w.-]{1,255}:\d{1,10}:\d{1,10} \[-?\d{1,4}\] "
     r"|# |#$|NVRM: |nvidia-nvswitch\d|mlx[45]_core |mlx5: |Traceback \(most recent"
+    r"|EDAC [A-Z]|(?:\{\d{1,9}\}|mce: )\[Hardware Error\]: |pcieport [0-9a-f]{4}:"
     r"|[^\s:\[\]<>(){}|]{1,255}: Test (?:NCCL|CUDA) failure| \.\. \S{1,255} pid \d|libfabric:\d"
     r"|\[(?:PG|Rank) [^\]]{1,200}\] |torch\.distributed\.|Channel \d\d|terminate called after"
     r"|srun: |slurm(?:d|stepd)\S{0,255}: |mpi(?:run|exec)\S{0,64}: "
@@ -195,7 +196,7 @@ def _believed(rows: list[tuple[Wrapper, re.Match[str]]], memory: Memory, proof: 
     for index in range(len(rows) - 1, -1, -1):
         row, found = rows[index]
         if row.needs <= proof or memory.believes(row, found, index):
-            if proof is Proof.SURE:
+            if proof >= Proof.SURE:
                 memory.learn(row, found)
             proof = max(proof, row.proves)
         else:

@@ -16,7 +16,7 @@ class Proof(IntEnum):
     NOTHING = 0
     TIME = 1
     SURE = 2
-    AGAIN = 3  # what is sure, after words that other lines begin with as well
+    AGAIN = 3  # what is sure, after words that other lines begin with as well; a whole header
 
 
 class Wrapper(NamedTuple):
@@ -105,6 +105,11 @@ def _stamp(name: str, opening: str, pattern: str, origin: str | None = None) -> 
     return _row(name, opening, pattern, origin, proves=Proof.TIME, quoted=True)
 
 
+def _header(name: str, opening: str, pattern: str) -> Wrapper:
+    """A time, a host and a program: what stands before them is no part of the message."""
+    return _row(name, opening, pattern, "syslog", proves=Proof.AGAIN, quoted=True)
+
+
 _TIGHT = _weak("n:text", "0", r"(?P<number>\d{1,9})[:|]", needs=Proof.SURE)
 # In order: of the rows that match at a place, the first counts.
 WRAPPERS: tuple[Wrapper, ...] = (
@@ -166,6 +171,12 @@ WRAPPERS: tuple[Wrapper, ...] = (
     _row("raylet", "(", r"\((?:raylet|gcs_server|autoscaler)[^()]{0,100}\) ", "ray"),
     # containers
     _row("cri", "0", rf"(?P<time>{_ISO}) (?P<stream>stdout|stderr) (?P<part>[PF])(?::\S*)?(?: |$)"),
+    _row(
+        "aws logs",
+        "0",
+        rf"(?P<time>{_ISO}) (?P<label>[\w.-]{{1,128}}(?:/[\w.-]{{1,128}}){{0,3}}/"
+        r"(?:(?P<host>algo-\d{1,5})-1[5-9]\d{8}|[0-9a-f]{32}))(?: |$)",
+    ),
     _row("kubectl", "[", r"\[(?P<label>pod/[^\s\]/]{1,253}/[^\s\]]{1,253})\] ?"),
     _row("compose", "a0", r"(?P<label>[A-Za-z0-9][\w.-]{0,128}[_-]\d{1,5}) {1,64}\|(?: |$)"),
     _row(
@@ -177,41 +188,43 @@ WRAPPERS: tuple[Wrapper, ...] = (
     _row("service", "a", r"(?P<label>[A-Za-z][\w.-]{0,128}) {1,64}\| ", needs=Proof.SURE),
     # kernel and system logs
     _row("dmesg -x", "a", r"[a-z]+\d? *:[a-z]+ *: ", "kernel", needs=Proof.TIME, quoted=True),
-    _row(
+    _header(
         "syslog 5424",
         "<",
         rf"<\d{{1,3}}>1 (?P<time>{_ISO}|-) (?:-|(?P<host>{_HOST})) "
         rf"(?:{_WRITERS}|\S{{1,64}}) "
         r"(?:(?P<pid>\d{1,10})|\S{1,128}) \S{1,64} (?:-|(?:\[[^\]]*\])+) ?\ufeff?",
-        "syslog",
-        quoted=True,
     ),
-    _row(
+    _header(
         "syslog facility",
         "a0",
         rf"(?P<time>{_BSD}|{_ISO}) (?P<host>{_HOST}) {_FACILITY} (?:{_WRITERS}|[^\s:\[\]]{{1,64}})"
         r"(?:\[(?P<pid>\d{1,10})\])?:(?: |$)",
-        "syslog",
-        quoted=True,
     ),
-    _row(
+    _header(
         "syslog",
         "<a0",
         rf"(?:<\d{{1,3}}>)?(?P<time>{_BSD}|{_ISO_OFFSET}) {_WRITER}",
-        "syslog",
-        quoted=True,
     ),
-    _row("syslog utc", "0", rf"(?P<time>{_ISO}) {_SURE_WRITER}", "syslog", quoted=True),
-    _row(
+    _header(
+        "syslog utc",
+        "0",
+        rf"(?P<time>{_ISO}) {_SURE_WRITER}",
+    ),
+    _header(
         "journal",
         "a",
         rf"(?P<time>{_DAY} \d{{4}}-\d\d-\d\d {_CLOCK} [A-Z+-][\w:+-]{{1,5}}) {_WRITER}",
-        "syslog",
-        quoted=True,
     ),
-    _row("journal uptime", "[", rf"{_UPTIME}{_SURE_WRITER}", "syslog", quoted=True),
-    _row(
-        "journal epoch", "0", rf"(?P<time>1\d{{9}}\.\d{{6}}) {_SURE_WRITER}", "syslog", quoted=True
+    _header(
+        "journal uptime",
+        "[",
+        rf"{_UPTIME}{_SURE_WRITER}",
+    ),
+    _header(
+        "journal epoch",
+        "0",
+        rf"(?P<time>1\d{{9}}\.\d{{6}}) {_SURE_WRITER}",
     ),
     _row("kernel:", "<a", r"(?:<\d{1,3}>)?kernel: ", "kernel", quoted=True),
     _row(
