@@ -338,8 +338,9 @@ class LogEvidence:
     ``ends`` is the last line of each input that carries any text, ``clock_ends`` the last that
     carries a time, by path: a hang is a silence before the end. ``paces`` are those of inputs of
     which every line was looked at. ``met`` is the last line of each input by which ranks are known
-    to have met, ``ended_well`` the last that tells of a regular end. ``raised`` are the ends of
-    tracebacks whose exceptions are events of the signature table.
+    to have met, ``ended_well`` the last that tells of a regular end. ``boots`` are the first words
+    of kernels, the last of each input and host. ``raised`` are the ends of tracebacks whose
+    exceptions are events of the signature table.
     """
 
     inputs: list[InputSummary] = field(default_factory=list)
@@ -360,4 +361,5 @@ class LogEvidence:
     paces: dict[str, Pace] = field(default_factory=dict)
     met: dict[str, Place] = field(default_factory=dict)
     ended_well: dict[str, Place] = field(default_factory=dict)
+    boots: dict[tuple[str, str | None], Place] = field(default_factory=dict)
     raised: list[Place] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""How a run went, as programs and their launchers say: ranks met, work came to a regular end."""
+"""How a run went: ranks met, work came to a regular end, as programs say; hosts that booted."""
 
 import re
 from collections.abc import Sequence
@@ -13,8 +13,12 @@ _ENDED = re.compile(
     r"worker group successfully finished"
     r"|\bJob '[^'\n]{1,200}' succeeded\b"
     r"|^`Trainer\.fit` stopped: `max_\w{1,20}=\S{1,40}` reached"
-    r"|\b[Tt]raining (?:is )?(?:finished|completed?|done)\b(?! with (?:an )?error)"
+    r"|\b[Tt]raining (?:is )?(?:finished|completed?|done)\b"
+    r"(?! with (?:an )?error| (?:for |in |of |on )?(?:batch|epoch|iter|phase|stage|step))"
 )
+_MOST_HOSTS = 20_000
+# The first words of a kernel.
+_BOOTED = re.compile(r"^Linux version \d")
 
 
 class CourseReader:
@@ -23,6 +27,7 @@ class CourseReader:
     needles = frozenset(
         {
             b"CCL version ",
+            b"Linux version ",
             b"successfully finished",
             b"' succeeded",
             b"` stopped: `max_",
@@ -37,6 +42,7 @@ class CourseReader:
     def __init__(self) -> None:
         self._met: Place | None = None
         self._ended: Place | None = None
+        self._boots: dict[str | None, Place] = {}
 
     @property
     def open(self) -> bool:
@@ -49,6 +55,9 @@ class CourseReader:
             return
         if _MET.search(line.text):
             self._met = line.place
+        elif _BOOTED.search(line.text):
+            if len(self._boots) < _MOST_HOSTS:
+                self._boots[line.speaker.host] = line.place
         elif line.level is None and _ENDED.search(line.text):
             self._ended = line.place
 
@@ -57,3 +66,5 @@ class CourseReader:
         for kept, place in ((evidence.met, self._met), (evidence.ended_well, self._ended)):
             if place:
                 kept[place.path] = place
+        for host, place in self._boots.items():
+            evidence.boots[place.path, host] = place

@@ -62,6 +62,7 @@ class EvidenceSum:
         self._sum.clock_ends.update(evidence.clock_ends)
         self._sum.met.update(evidence.met)
         self._sum.ended_well.update(evidence.ended_well)
+        self._sum.boots.update(evidence.boots)
         for path, found in evidence.paces.items():
             known_pace = self._sum.paces.get(path) if path in later else None
             self._sum.paces[path] = pace.join(known_pace, found) if known_pace else found

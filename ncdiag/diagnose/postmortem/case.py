@@ -87,6 +87,11 @@ class Case:
         process = self.process_of(speaker)
         return world_rank(process) if process else None
 
+    def ranks_of(self, events: Iterable[Event]) -> set[int]:
+        """The ranks that events name, and those that speak."""
+        told = {rank for event in events for rank in (self.rank_of(event.speaker), *event.ranks)}
+        return {rank for rank in told if rank is not None}
+
     def later_progress(self, place: Place, process: NcclProcess | None = None) -> bool:
         """Whether start-up went on after ``place``: in ``process``, or anywhere to results."""
         chosen = self.evidence.processes if process is None else [process]
@@ -103,6 +108,10 @@ class Case:
     def ended_well_after(self, place: Place) -> bool:
         """Whether the run is said to have come to a regular end after ``place``."""
         return self._after(place, self.evidence.ended_well.values())
+
+    def ended_well_before(self, place: Place) -> bool:
+        """Whether the run is said to have come to a regular end before ``place``."""
+        return any(self._after(mark, (place,)) for mark in self.evidence.ended_well.values())
 
     def _after(self, place: Place, marks: Iterable[Place]) -> bool:
         line = self.timeline

@@ -17,7 +17,7 @@ from ncdiag.diagnose.postmortem.endings import (
     killed_for_memory,
 )
 from ncdiag.diagnose.postmortem.pointing import local_hardware, points_at
-from ncdiag.diagnose.postmortem.recovery import recovered, store_closed, went_unanswered
+from ncdiag.diagnose.postmortem.recovery import at_the_end, recovered, store_closed, went_unanswered
 from ncdiag.diagnose.postmortem.retold import retold
 from ncdiag.diagnose.postmortem.scheduled import after_the_end, ended_early
 from ncdiag.diagnose.postmortem.thresholds import CLOCK_SKEW_S, UNANSWERED_CONFIDENCE
@@ -126,9 +126,20 @@ def _not_after(cause: Draft, draft: Draft, case: Case) -> bool:
         return True
     if in_another_worker(draft.first, cause.first, case):
         return True
-    if case.pasted_below(cause.first, draft.first):
+    if case.pasted_below(cause.first, draft.first) or _was_missing(cause, draft, case):
         return True
     return case.timeline.before(cause.first.place, draft.first.place)
+
+
+def _was_missing(cause: Draft, draft: Draft, case: Case) -> bool:
+    """Whether ranks without memory are none of those that waited: those waited for them.
+
+    Streams of ranks are put one after another; and nobody runs out of memory by others' waiting.
+    """
+    if cause.class_ is not C.CUDA_OUT_OF_MEMORY or draft.class_ is not C.TORCH_WATCHDOG_TIMEOUT:
+        return False
+    failed, waited = case.ranks_of(cause.accusing), case.ranks_of(draft.accusing)
+    return bool(failed and waited) and not failed & waited
 
 
 def _lost_store(draft: Draft, drafts: list[Draft], case: Case) -> Draft | None:
@@ -199,13 +210,17 @@ def _echoes(drafts: list[Draft], case: Case) -> None:
 
 
 def _clearest(echoes: list[Draft], case: Case) -> Draft | None:
-    echoes = [draft for draft in echoes if not (_taken_down(draft) or store_closed(draft, case))]
+    echoes = [draft for draft in echoes if not _harmless(draft, case)]
     if not echoes:
         return None
     clearest = min(echoes, key=lambda draft: (draft.rule.echo or 99, order(draft, case)))
     quiet = clearest.class_ in {C.TERMINATED_BY_LAUNCHER, C.COMM_ABORTED}
     # Who is stopped after having finished did not fail.
     return None if quiet and case.finished else clearest
+
+
+def _harmless(draft: Draft, case: Case) -> bool:
+    return _taken_down(draft) or store_closed(draft, case) or at_the_end(draft, case)
 
 
 def _taken_down(draft: Draft) -> bool:

@@ -31,11 +31,15 @@ def _settle(draft: Draft, case: Case) -> bool:
         return False
     draft.events = losses
     draft.returns = returns
-    if came_back(draft, case) and all(_booting(event) for event in losses):
+    booting = all(_booting(event) for event in losses)
+    if booting and came_back(draft, case):
         return False
     draft.first = next((event for event in losses if event.role is None), losses[0])
     draft.role = Role(draft.first.role) if draft.first.role else draft.rule.role
     merge(draft)
+    if booting:
+        draft.role = Role.WARNING
+        draft.notes.append("The link never came up since the host booted: it may not be in use.")
     if came_back(draft, case):
         draft.severity = Severity.DEGRADED
         draft.notes.append("The link came back afterwards: a flap.")

@@ -1,47 +1,43 @@
 """Failures that did not last: a retry that worked, a start-up that went on without."""
 
+from collections.abc import Callable, Mapping
+
 from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.classes import Tier
 from ncdiag.diagnose.postmortem.draft import Draft
-from ncdiag.diagnose.postmortem.timeline import last_place
+from ncdiag.diagnose.postmortem.thresholds import BOOT_BEFORE_JOB_S
+from ncdiag.diagnose.postmortem.timeline import last_place, seconds_between
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role
 from ncdiag.model.log import Event
 
 # Steps of a start-up that are tried again, or done without.
-_RETRIED = frozenset(
-    {
-        C.BOOTSTRAP_CONNECT_FAILED,
-        C.BOOTSTRAP_NO_INTERFACE,
-        C.SOCKET_CONNECT_FAILED,
-        C.SOCKET_HANDSHAKE_FAILED,
-        C.IB_MODIFY_QP_FAILED,
-        C.OFI_ENDPOINT_FAILED,
-        C.SHARP_FAILED,
-        C.STORE_FAILURE,
-        C.TOPOLOGY_ERROR,
-        C.NVLS_MULTICAST_FAILED,
-        C.MNNVL_FAILED,
-    }
+_RETRIED = (
+    C.BOOTSTRAP_CONNECT_FAILED,
+    C.BOOTSTRAP_NO_INTERFACE,
+    C.SOCKET_CONNECT_FAILED,
+    C.SOCKET_HANDSHAKE_FAILED,
+    C.IB_MODIFY_QP_FAILED,
+    C.OFI_ENDPOINT_FAILED,
+    C.SHARP_FAILED,
+    C.STORE_FAILURE,
+    C.TOPOLOGY_ERROR,
+    C.NVLS_MULTICAST_FAILED,
+    C.MNNVL_FAILED,
 )
-# What a program may catch, or a scheduler of tasks try again.
-_CAUGHT = frozenset({C.CUDA_OUT_OF_MEMORY, C.OOM_KILL})
+# Sensors of processors, which slow down for moments under any load.
+_PASSING_HEAT = "cpu_throttled"
 # The row of Ray, which starts the task of a killed worker again.
 _RETRIED_TASK = "ray_oom"
 
 
 def recovered(draft: Draft, drafts: list[Draft], case: Case) -> bool:
-    """Whether every process that failed so went on to complete its start-up."""
-    if draft.class_ is C.STORAGE_ERROR:
-        return _ran_on(draft, drafts, case)
-    if draft.class_ is C.APPLICATION_EXCEPTION:
-        return _finished_after(draft, case)
-    if draft.class_ in _CAUGHT:
-        return _caught(draft, drafts, case)
-    if store_closed(draft, case):
+    """Whether what failed so did not last: whoever met it went on, or came to a regular end."""
+    if draft.tier is Tier.HARDWARE and _before_boot(draft, drafts, case):
+        draft.notes.append("The host was booted since, long before the job failed.")
         return True
-    if draft.class_ not in _RETRIED:
-        return False
-    return all(_went_on(event, case) for event in draft.strong)
+    judge = _JUDGES.get(draft.class_)
+    return judge is not None and judge(draft, drafts, case)
 
 
 def store_closed(draft: Draft, case: Case) -> bool:
@@ -64,8 +60,13 @@ def _caught(draft: Draft, drafts: list[Draft], case: Case) -> bool:
     if draft.class_ is C.OOM_KILL and any(event.form != _RETRIED_TASK for event in draft.strong):
         return False
     raised = set(case.evidence.raised)
-    places = [place for event in draft.strong for place in (event.place, last_place(event))]
-    if raised.intersection(places) or not all(map(case.ended_well_after, places)):
+    places = {place for event in draft.strong for place in (event.place, last_place(event))}
+    return not raised & places and _outlived(draft, drafts, case)
+
+
+def _outlived(draft: Draft, drafts: list[Draft], case: Case) -> bool:
+    """Whether the run is said to have come to a regular end afterwards, and nothing else failed."""
+    if not all(case.ended_well_after(last_place(event)) for event in draft.strong):
         return False
     return not any(
         other.role is not Role.WARNING and not store_closed(other, case)
@@ -74,8 +75,38 @@ def _caught(draft: Draft, drafts: list[Draft], case: Case) -> bool:
     )
 
 
-def _finished_after(draft: Draft, case: Case) -> bool:
-    """Whether every test ran to its end after the exception: it ended no rank."""
+def at_the_end(draft: Draft, case: Case) -> bool:
+    """Whether all that is heard came before or after a regular end, which it did not prevent."""
+    return all(
+        case.ended_well_after(last_place(event)) or case.ended_well_before(event.place)
+        for event in draft.events
+    )
+
+
+def _before_boot(draft: Draft, drafts: list[Draft], case: Case) -> bool:
+    """Whether the host was booted after a fault of its hardware, and a job failed long after."""
+    failed = [
+        d.first.place for d in drafts if d.tier > Tier.HARDWARE and d.role is not Role.WARNING
+    ]
+    for event in draft.events:
+        boot = case.evidence.boots.get((event.place.path, event.speaker.host))
+        if boot is None or not case.timeline.before(last_place(event), boot):
+            return False
+        if not all((seconds_between(boot, place) or 0) > BOOT_BEFORE_JOB_S for place in failed):
+            return False
+    return bool(failed)
+
+
+def _cooled(draft: Draft, drafts: list[Draft], case: Case) -> bool:
+    """Whether only processors were hot for a moment, in a run that nothing else stopped."""
+    passing = all(event.form == _PASSING_HEAT for event in draft.events)
+    return passing and _ran_on(draft, drafts, case)
+
+
+def _handled(draft: Draft, drafts: list[Draft], case: Case) -> bool:
+    """Whether the run, or every test, came to its end after the exception: it ended no rank."""
+    if _outlived(draft, drafts, case):
+        return True
     tests = case.evidence.benchmarks
     last = max((last_place(event) for event in draft.events), key=case.timeline.key)
     whole = bool(tests) and all(test.complete for test in tests)
@@ -93,10 +124,17 @@ def went_unanswered(draft: Draft, case: Case) -> bool:
 
 def _ran_on(draft: Draft, drafts: list[Draft], case: Case) -> bool:
     """Whether there is a run, and nothing else in it failed."""
-    run = case.evidence.processes or case.evidence.benchmarks
+    ended = all(case.ended_well_after(last_place(event)) for event in draft.events)
+    run = case.evidence.processes or case.evidence.benchmarks or ended
     return bool(run) and not any(
         other.role is not Role.WARNING for other in drafts if other.class_ is not draft.class_
     )
+
+
+def _tried_again(draft: Draft, drafts: list[Draft], case: Case) -> bool:
+    """Whether every process that failed so went on to complete its start-up."""
+    del drafts
+    return store_closed(draft, case) or all(_went_on(event, case) for event in draft.strong)
 
 
 def _went_on(event: Event, case: Case) -> bool:
@@ -115,3 +153,14 @@ def _went_on(event: Event, case: Case) -> bool:
     if process is None and event.speaker.host:
         return False
     return case.later_progress(last_place(event), process)
+
+
+_JUDGES: Mapping[C, Callable[[Draft, list[Draft], Case], bool]] = {
+    **dict.fromkeys(_RETRIED, _tried_again),
+    C.APPLICATION_EXCEPTION: _handled,
+    # What a program may catch, or a scheduler of tasks try again.
+    C.CUDA_OUT_OF_MEMORY: _caught,
+    C.OOM_KILL: _caught,
+    C.STORAGE_ERROR: _ran_on,
+    C.THERMAL_POWER: _cooled,
+}

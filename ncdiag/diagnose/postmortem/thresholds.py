@@ -34,6 +34,8 @@ ZONES_H = 11.0
 # which a hang is given up, are half an hour or less.
 SILENCE_OF_UNKNOWN_PACE_S = 1_800.0
 
+# A job that fails this long after its host was booted was not started before.
+BOOT_BEFORE_JOB_S = 3_600.0
 # A kernel that boots brings its links up within this many seconds.
 BOOT_S = 60.0
 
