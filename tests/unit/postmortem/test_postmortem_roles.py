@@ -172,6 +172,32 @@ def test_a_fault_long_after_a_timeout_did_not_cause_it(bench: Any, post: Any, na
     assert names.roots(answer) == ["nic_link_down", "torch_watchdog_timeout"]
 
 
+@pytest.mark.parametrize(
+    ("rank", "roots"),
+    [
+        (3, ["cuda_out_of_memory"]),
+        (1, ["cuda_out_of_memory", "torch_watchdog_timeout"]),
+        (None, ["cuda_out_of_memory", "torch_watchdog_timeout"]),
+    ],
+)
+def test_a_rank_without_memory_is_who_others_waited_for_wherever_it_is_printed(
+    bench: Any, post: Any, names: Any, rank: Any, roots: Any
+) -> None:
+    waited = [bench.event("torch_watchdog_timeout", rank=n, op="ALLREDUCE") for n in (0, 1)]
+    failed = bench.event("cuda_out_of_memory", rank=rank, error="out of memory")
+    assert names.roots(post(*waited, failed)) == roots
+
+
+def test_memory_that_runs_out_after_a_timeout_by_the_clock_did_not_cause_it(
+    bench: Any, post: Any, names: Any
+) -> None:
+    answer = post(
+        bench.event("torch_watchdog_timeout", rank=0, op="ALLREDUCE", at=1000),
+        bench.event("cuda_out_of_memory", rank=3, error="out of memory", at=1060),
+    )
+    assert names.roots(answer) == ["cuda_out_of_memory", "torch_watchdog_timeout"]
+
+
 def test_the_kernel_record_explains_a_killed_process_of_its_host_only(
     bench: Any, post: Any, names: Any
 ) -> None:
