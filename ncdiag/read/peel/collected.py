@@ -10,7 +10,7 @@ from ncdiag.model.log import Speaker
 from ncdiag.read.peel import stamps
 from ncdiag.read.peel.chain import Chain, Memory
 
-_TEXTS = (
+TEXTS = (
     *(
         "_raw",
         "log",
@@ -63,9 +63,10 @@ _ORIGINS = {
 }
 _HOST = re.compile(r"(?!\d+(?:\.\d+){3}$)[A-Za-z0-9][\w.-]{0,252}", re.ASCII)
 _ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
+_EVENTS = re.compile(r'\{\s{0,8}"events"\s{0,8}:\s{0,8}\[')
 # A line that was cut off within its text.
 _CUT = re.compile(
-    rf'\{{.{{0,2000}}?"(?:{"|".join(_TEXTS)})" ?: ?"((?:[^"\\]|\\.)*)', re.ASCII | re.DOTALL
+    rf'\{{.{{0,2000}}?"(?:{"|".join(TEXTS)})" ?: ?"((?:[^"\\]|\\.)*)', re.ASCII | re.DOTALL
 )
 # Halves of a pair of escapes, which msgspec refuses.
 _HALF = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}", re.ASCII)
@@ -94,6 +95,8 @@ def read(text: str, start: int, base: Chain, memory: Memory) -> list[Collected]:
     try:
         records = msgspec.json.decode(f"[{body}]")
     except (msgspec.DecodeError, RecursionError):
+        records = _whole(body)
+    if not records:
         cut = _cut(body, base)
         return [cut] if cut else []
     told = (one for record in records if isinstance(record, dict) for one in _within(record))
@@ -136,7 +139,7 @@ def _within(record: Mapping[str, object], depth: int = 0) -> Iterator[Mapping[st
 
 
 def _message(record: Mapping[str, object]) -> str | None:
-    for key in _TEXTS:
+    for key in TEXTS:
         value = record.get(key)
         if isinstance(value, str):
             return value
@@ -145,6 +148,16 @@ def _message(record: Mapping[str, object]) -> str | None:
             numbers = [item for item in value if isinstance(item, int) and 0 <= item < 256]
             return bytes(numbers).decode("utf-8", "replace")
     return None
+
+
+def _whole(body: str) -> list[object]:
+    """The objects of a list that was cut off within one of them."""
+    start = found.end() if (found := _EVENTS.match(body)) else 0
+    whole = body[start : body.rfind("},") + 1]
+    try:
+        return msgspec.json.decode(f"[{whole}]", type=list[object])
+    except (msgspec.DecodeError, RecursionError):
+        return []
 
 
 def _cut(body: str, base: Chain) -> Collected | None:

@@ -9,6 +9,7 @@ from ncdiag.model.place import Place
 from ncdiag.read.line import Line
 from ncdiag.read.peel import chain, clean, collected, library, quotes, records, stamps
 from ncdiag.read.peel.chain import Chain, Memory
+from ncdiag.read.peel.exports import Export
 from ncdiag.read.peel.mail import Mail
 from ncdiag.read.peel.wraps import Joiner, Raw
 
@@ -47,6 +48,7 @@ class Peeler:
         self._memory = Memory(stamps.Calendar(year))
         self._joiner = Joiner(self._begins_record, self._holds)
         self._mail = Mail(self._begins_record, self._holds)
+        self._export = Export()
         self._partial: dict[str, _Partial] = {}
         self._last = Raw("", 0)
         self._last_told = False
@@ -116,7 +118,10 @@ class Peeler:
         for piece in clean.after_returns(text) if "\r" in text else (text,):
             cleaned = clean.without_entities(clean.without_colours(piece))
             self._memory.line = raw.number
-            yield from self._records(cleaned, raw.number, None)
+            if record := self._export.read(cleaned, self._memory):
+                yield from self._collected(record, raw.number)
+            else:
+                yield from self._records(cleaned, raw.number, None)
 
     def _records(
         self, text: str, number: int, base: Chain | None, *, whole: bool = False

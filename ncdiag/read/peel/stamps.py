@@ -25,7 +25,7 @@ _FORMS = tuple(
     re.compile(form, re.ASCII)
     for form in (
         rf"(?P<Y>[12]\d{{3}})[-/.](?P<m>\d\d?)[-/.](?P<d>\d\d?)[T _,:-]{{1,2}}{_TIME}{_ZONE}",
-        rf"(?P<b>{_MONTH}) {{1,2}}(?P<d>\d\d?),? (?P<Y>[12]\d{{3}})[ ,]{{1,2}}{_TIME}{_ZONE}",
+        rf"(?P<b>{_MONTH}) {{1,2}}(?P<d>\d\d?),? (?P<Y>[12]\d{{3}})[ ,@]{{1,3}}{_TIME}{_ZONE}",
         rf"(?P<b>{_MONTH}) {{1,2}}(?P<d>\d\d?) {_TIME}(?: [A-Z]{{3,4}})? (?P<Y>[12]\d{{3}})",
         rf"(?P<d>\d\d?)[ /-](?P<b>{_MONTH})[ /-](?P<Y>[12]\d{{3}})[ :T]{_TIME}{_ZONE}",
         rf"(?P<m>\d\d?)/(?P<d>\d\d?)/(?P<Y>[12]\d{{3}}),? {_TIME}{_ZONE}",
