@@ -26,7 +26,7 @@ _TELLING = re.compile(
     r"[0-9a-f]{6}[de][0-9a-f]\s{0,8}$"
 )
 # MLX5_CQE_SYNDROME_* of rdma-core providers/mlx5, and the status of <infiniband/verbs.h>.
-_STATUS = {
+STATUS_OF_SYNDROME = {
     0x01: 1,
     0x02: 2,
     0x04: 4,
@@ -41,7 +41,7 @@ _STATUS = {
     0x16: 13,
     0x22: 16,
 }
-_FLUSHED = 5
+FLUSHED = 5
 _PATIENCE = 24
 _MOST = 1024
 
@@ -89,10 +89,10 @@ class Mlx5DumpReader:
         evidence.events.extend(self._events.all())
 
     def _add(self, dump: _Dump, syndrome: int, vendor: int, line: Line) -> None:
-        status = _STATUS.get(syndrome)
+        status = STATUS_OF_SYNDROME.get(syndrome)
         if status is None:
             return
-        flushed = status == _FLUSHED
+        flushed = status == FLUSHED
         class_ = FindingClass.IB_FLUSH_ERROR if flushed else FindingClass.IB_COMPLETION_ERROR
         self._events.add(
             Event(

@@ -13,6 +13,8 @@ from ncdiag.model.log import Event, LogEvidence, Speaker
 from ncdiag.model.place import Place
 from ncdiag.read.events import EventLog
 from ncdiag.read.line import Line
+from ncdiag.read.signatures.cuda import STREAM_CALL
+from ncdiag.read.signatures.xla import EXHAUSTED, OF_THE_GPU
 
 _HEAD = re.compile(r"(?P<original>Original )?Traceback \(most recent call last\)")
 _FRAME = re.compile(r'^(?P<indent>\s*)File "(?P<file>[^"\n]{1,1000})", line \d{1,8}')
@@ -57,7 +59,8 @@ _OTHERS_TEXTS = re.compile(
     r"monitoredBarrier|mismatch between collectives|gloo/transport|Connection closed by peer \[|"
     r"No space left on device|Input/output error|[Ss]tale (?:NFS )?file handle|"
     r"Read-only file system|Too many open files|can't start new thread|"
-    r"DataLoader worker \(pid|invalid device ordinal|connectFullMesh|collective operation timeout"
+    r"DataLoader worker \(pid|invalid device ordinal|connectFullMesh|collective operation timeout|"
+    rf"{EXHAUSTED}|{OF_THE_GPU}|{STREAM_CALL}"
 )
 _CPP_OF_OTHERS = re.compile(r"^(?:c10|gloo|torch|at|caffe2)::")
 # What a process hears when another goes, and no more.
@@ -65,6 +68,8 @@ _HEARD = frozenset(
     {"BrokenPipeError", "ConnectionResetError", "ConnectionRefusedError", "ConnectionError"}
     | {"ConnectionAbortedError", "EOFError"}
 )
+_EXHAUSTED = "ResourceExhaustedError"
+_OF_THE_GPU = re.compile(OF_THE_GPU)
 _PATIENCE = 200
 _MESSAGE_LINES = 40
 _STRANGE_LINES = 60
@@ -204,6 +209,9 @@ class TracebackReader:
         """Take what may be more of the message."""
         if what := _WHAT.match(text):
             block.others = block.others or bool(_OTHERS_TEXTS.search(what["message"]))
+        elif block.ending and block.ending.name.endswith(_EXHAUSTED):
+            # The allocator is named below "Graph execution error:".
+            block.others = block.others or bool(_OF_THE_GPU.search(text))
         block.strange += 1
         if block.strange > (_WHAT_LINES if block.thrown else _MESSAGE_LINES):
             self._close(line.speaker)

@@ -86,6 +86,7 @@ ATTRIBUTES = {
     "ras_mismatch": "op group",
     "ras_incomplete": "process peer",
     "host_config_warning": "setting",
+    "hang_init": "started completed expected",
     "hang_mid_run": "op seq",
 }
 # Classes whose attributes nobody has fixed yet.
@@ -100,7 +101,6 @@ DERIVED = {
     "gdr_disabled",
     "slow_node",
     "bandwidth_cliff",
-    "hang_init",
     "hang_first_collective",
 }
 # A line that says two things: which class its row has, and which it tells besides.

@@ -104,6 +104,9 @@ def _kind_of(name: str, kind: SuspectKind, case: Case) -> SuspectKind:
 
 def _by_rank(draft: Draft, case: Case) -> Iterator[Suspect]:
     del case
+    if draft.class_ is C.HANG_INIT and not draft.derived:
+        # Who says that another did not come has come.
+        return
     for rank in draft.ranks:
         yield Suspect(kind=SuspectKind.RANK, name=str(rank))
 

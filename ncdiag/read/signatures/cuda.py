@@ -9,6 +9,13 @@ from ncdiag.read.signatures.fragments import ONLY_WARN, SPOKEN, Refine, signatur
 from ncdiag.read.signatures.row import OUTSIDE, Signature
 
 _NVLS = r"transport/(?:nvls|multicast|mc_arena)|\bnvls\.cc"
+# A call of TensorFlow's or XLA's that failed while a program ran, not while one was looked for.
+STREAM_CALL = (
+    r"(?:failed to query event|Error (?:recording|querying|polling)"
+    r"|(?:could not|[Ff]ailed to|unable to) (?:synchronize|wait|record|launch|enqueue))\b"
+    r"[^\n]{0,300}?: "
+    r"(?=CUDA_ERROR_(?!(?:OUT_OF_MEMORY|NO_DEVICE|NOT_READY|DEINITIALIZED)\b(?!: )))"
+)
 # Texts that say what state the fabric is in; others are said of any call.
 _FABRIC_STATE = (
     r"the operation cannot be performed in the present state|operation not supported"
@@ -160,6 +167,15 @@ _FORMS = (
         SPOKEN,
     ),
     _Form(
+        "stream",
+        "CUDA_ERROR_",
+        rf"{STREAM_CALL}(?:CUDA_ERROR_[A-Z_]{{3,60}}: )?+",
+        "",
+        "Error polling for event status: failed to query event: CUDA_ERROR_LAUNCH_FAILED: {text}",
+        "TensorFlow and XLA stream_executor",
+        OUTSIDE,
+    ),
+    _Form(
         "ipc-handle",
         "cudaIpcGetMemHandle failed",
         r"cudaIpcGetMemHandle failed ?: ",
@@ -173,7 +189,8 @@ _FORMS = (
 
 def _not_of_the_fabric(values: dict[str, str], line: Line) -> dict[str, str] | None:
     """Leave to multicast what it raised about its state or support."""
-    values["error"] = values["error"].rstrip(" .")
+    # A stack trace stands behind "::".
+    values["error"] = values["error"].partition(" :: ")[0].rstrip(" .")
     raised = line.location and _NVLS_LOCATION.search(line.location)
     return None if not values["error"] or (raised and _FABRIC.match(values["error"])) else values
 

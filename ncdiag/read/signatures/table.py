@@ -15,14 +15,17 @@ from ncdiag.read.signatures import (
     results,
     sockets,
     topology,
+    ucx,
     usage,
     verbs,
+    xla,
 )
 from ncdiag.read.signatures.row import Signature
 
 # The most telling rows first: a result code says least.
 TABLE: tuple[Signature, ...] = (
     *completions.ROWS,
+    *ucx.ROWS,
     *verbs.ROWS,
     *sockets.ROWS,
     *rendezvous.ROWS,
@@ -30,6 +33,7 @@ TABLE: tuple[Signature, ...] = (
     *gpu.ROWS,
     *host.ROWS,
     *cuda.ROWS,
+    *xla.ROWS,
     *library.ROWS,
     *topology.ROWS,
     *usage.ROWS,
