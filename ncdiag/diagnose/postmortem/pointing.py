@@ -60,16 +60,20 @@ _NIC_CALLS = frozenset(
         C.UNHANDLED_SYSTEM_ERROR,
     }
 )
+# A setting is what they accuse, unless the device is broken.
+_CALLS_OF_SETTINGS = frozenset({C.IB_VERBS_CALL_FAILED, C.CUDA_INVALID_DEVICE})
+# The row of the driver that could not bring a GPU up: like one off the bus, it is not there at all.
+_NOT_BROUGHT_UP = "adapter_init"
 _CONNECTS = frozenset({C.SOCKET_CONNECT_FAILED, C.BOOTSTRAP_CONNECT_FAILED, C.STORE_FAILURE})
 
 
 def local_hardware(draft: Draft, drafts: Docket, case: Case) -> Draft | None:
     """The fault of the GPU or NIC under the failed call, on the host that reports it."""
-    if draft.tier < Tier.CALL and draft.class_ is not C.IB_VERBS_CALL_FAILED:
+    if draft.tier < Tier.CALL and draft.class_ not in _CALLS_OF_SETTINGS:
         return None
     links = _links(draft, case)
     for other in drafts.surer_on({None, *chain.from_iterable(links)}):
-        if other is draft or not other.root or not _fits(draft.class_, other.class_):
+        if other is draft or not other.root or not _fits(draft.class_, other):
             continue
         if not _plausible(other, draft):
             continue
@@ -82,7 +86,7 @@ def _only_one(draft: Draft, drafts: Docket, case: Case) -> Draft | None:
     """The fault of the one host that has any of its kind, to which a nameless program belongs."""
     for class_ in sorted(_GPU_FAULTS | _NIC_FAULTS):
         alike = [d for d in drafts.of(class_) if d.root and d is not draft]
-        if not alike or not _fits(draft.class_, class_) or not _plausible(alike[0], draft):
+        if not alike or not _fits(draft.class_, alike[0]) or not _plausible(alike[0], draft):
             continue
         if len({case.hosts.of_event(event) for d in alike for event in d.accusing}) == 1:
             return alike[0]
@@ -96,10 +100,19 @@ def _pasted_beside(draft: Draft, fault: Draft, case: Case) -> bool:
     return all(event.place.path == fault.first.place.path for event in draft.accusing)
 
 
-def _fits(call: C, fault: C) -> bool:
-    return (call in _GPU_CALLS and fault in _GPU_FAULTS) or (
-        call in _NIC_CALLS and fault in _NIC_FAULTS
+def _fits(call: C, fault: Draft) -> bool:
+    if call is C.CUDA_INVALID_DEVICE:
+        return _is_gone(fault)
+    return (call in _GPU_CALLS and fault.class_ in _GPU_FAULTS) or (
+        call in _NIC_CALLS and fault.class_ in _NIC_FAULTS
     )
+
+
+def _is_gone(fault: Draft) -> bool:
+    """Whether a GPU is off the bus, or was never brought up: devices are fewer than were set up."""
+    if fault.class_ is C.GPU_FELL_OFF_BUS:
+        return True
+    return any(event.form == _NOT_BROUGHT_UP for event in fault.strong)
 
 
 def points_at(draft: Draft, drafts: Docket, case: Case) -> Draft | None:

@@ -140,3 +140,23 @@ def test_a_crash_by_the_signal_that_the_kernel_sent_follows_from_the_memory(
         bench.event("process_crash", details={"pid": pid}, signal="7"),
     )
     assert len(names.roots(answer)) == roots
+
+
+@pytest.mark.parametrize(
+    ("fault", "explained"),
+    [
+        (("gpu_fell_off_bus", "xid_bus"), True),
+        (("gpu_internal_fault", "adapter_init"), True),
+        (("gpu_internal_fault", "xid_internal"), False),
+    ],
+)
+def test_a_device_that_is_not_there_follows_from_a_gpu_of_its_host_that_is_gone(
+    bench: Any, post: Any, names: Any, fault: tuple[str, str], *, explained: bool
+) -> None:
+    for host in "ab":
+        gone = bench.event(fault[0], host, pci="0000:9b:00")
+        gone.form = fault[1]
+        refused = bench.event("cuda_invalid_device", "a", pid="7", error="invalid")
+        follows = explained and host == "a"
+        roots = [fault[0]] if follows else [fault[0], "cuda_invalid_device"]
+        assert names.roots(post(gone, refused)) == roots
