@@ -1,6 +1,6 @@
 """Events become drafts: one fault, one draft."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ncdiag.diagnose.postmortem.classes import RULES, Fold
 from ncdiag.diagnose.postmortem.devices import canonical
@@ -99,14 +99,27 @@ def _right_after(one: Event, other: Event) -> bool:
 
 
 def merge(draft: Draft) -> None:
-    """Attributes and ranks: those of the first event, and what others add that agree with it."""
+    """Attributes and ranks: those of the first event, and what others add that agree with it.
+
+    A device has the name that the one that says more gives it.
+    """
     attributes = dict(draft.first.attributes)
     for event in draft.events:
-        shared = attributes.keys() & event.attributes.keys()
-        if all(attributes[name] == event.attributes[name] for name in shared):
-            attributes = {**event.attributes, **attributes}
+        told = event.attributes
+        if _agree(attributes, told):
+            fuller = attributes.keys() < told.keys()
+            attributes = {**attributes, **told} if fuller else {**told, **attributes}
     draft.attributes = attributes
     draft.ranks = sorted({rank for event in draft.events for rank in ranks_of(event)})
+
+
+def _agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether what both tell is the same, a device under any of its names."""
+    return all(
+        one[name] == other[name]
+        or (name in _DEVICE and canonical(one[name]) == canonical(other[name]))
+        for name in one.keys() & other.keys()
+    )
 
 
 def ranks_of(event: Event) -> tuple[int, ...]:

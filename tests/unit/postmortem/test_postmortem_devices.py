@@ -53,3 +53,20 @@ def test_a_bare_line_gives_way_to_the_record_right_after_it(bench: Any, post: An
         "ofi_memory_registration", "a", pid="7", rc="-22", error="Invalid argument"
     )
     assert post(bare, record).findings[0].attributes == {"rc": "-22", "error": "Invalid argument"}
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_lines_of_one_lost_gpu_publish_what_the_fuller_one_tells(
+    bench: Any, post: Any, names: Any, order: Any
+) -> None:
+    told = ({"pci": "0000:9b:00.0"}, {"pci": "0000:9b:00", "xid": "79"})
+    answer = post(*(bench.event("gpu_fell_off_bus", "a", **told[n]) for n in order))
+    lost = names.of(answer, "gpu_fell_off_bus")
+    assert (lost.attributes, lost.count) == (told[1], 2)
+    assert names.suspects(lost) == ["0000:9b:00", "a"]
+
+
+def test_the_xid_of_another_gpu_is_not_that_of_the_first(bench: Any, post: Any) -> None:
+    first = bench.event("gpu_fell_off_bus", "a", pci="0000:9b:00.0")
+    other = bench.event("gpu_fell_off_bus", "a", pci="0000:9c:00", xid="79")
+    assert post(first, other).findings[0].attributes == {"pci": "0000:9b:00.0"}
