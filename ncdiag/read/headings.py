@@ -3,6 +3,7 @@
 import re
 
 from ncdiag.model.nodes import is_host_name
+from ncdiag.read.banners import Banners
 from ncdiag.read.line import Line
 
 # dshbak rules with sixteen dashes, clush with fifteen; other programs' rules have other lengths.
@@ -26,11 +27,14 @@ class Headings:
         self._host: str | None = None
         self._named: str | None = None
         self._ruled = False
+        self._banners = Banners()
 
     def under(self, line: Line) -> Line:
         """``line``, as the host's of its block where it names none itself."""
+        heading = self._is_heading(line)
+        line = self._banners.under(line, ends=heading)
         speaker = line.speaker
-        if self._is_heading(line) or not self._host or speaker.host or speaker.address:
+        if heading or not self._host or speaker.host or speaker.address:
             return line
         return line._replace(speaker=speaker._replace(host=self._host))
 

@@ -153,9 +153,11 @@ def _message(record: Mapping[str, object]) -> str | None:
 def _whole(body: str) -> list[object]:
     """The objects of a list that was cut off within one of them."""
     start = found.end() if (found := _EVENTS.match(body)) else 0
-    whole = body[start : body.rfind("},") + 1]
+    end = body.rfind("},", start) + 1
+    if not end:
+        return []
     try:
-        return msgspec.json.decode(f"[{whole}]", type=list[object])
+        return msgspec.json.decode(f"[{body[start:end]}]", type=list[object])
     except (msgspec.DecodeError, RecursionError):
         return []
 
