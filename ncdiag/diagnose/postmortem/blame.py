@@ -118,9 +118,10 @@ def _by_setting(draft: Draft, case: Case) -> Iterator[Suspect]:
 
 
 def _by_application(draft: Draft, case: Case) -> Iterator[Suspect]:
+    """The program, by what is known of it; a setting of the class is a suspect of its own."""
     del case
     name = draft.attributes.get("exception") or draft.attributes.get("process")
-    yield Suspect(kind=SuspectKind.APPLICATION, name=name or draft.rule.setting or "the program")
+    yield Suspect(kind=SuspectKind.APPLICATION, name=name or "the program")
 
 
 _BY_BLAME: dict[Blame, Callable[[Draft, Case], Iterable[Suspect]]] = {

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ncdiag.diagnose.postmortem.classes import RULES, Blame
 from ncdiag.diagnose.postmortem.devices import canonical, each_once
 
 
@@ -70,3 +71,16 @@ def test_the_xid_of_another_gpu_is_not_that_of_the_first(bench: Any, post: Any) 
     first = bench.event("gpu_fell_off_bus", "a", pci="0000:9b:00.0")
     other = bench.event("gpu_fell_off_bus", "a", pci="0000:9c:00", xid="79")
     assert post(first, other).findings[0].attributes == {"pci": "0000:9b:00.0"}
+
+
+@pytest.mark.parametrize(
+    "class_", [str(c) for c, rule in RULES.items() if Blame.APPLICATION in rule.blame]
+)
+def test_no_name_is_suspected_as_two_kinds(bench: Any, post: Any, names: Any, class_: str) -> None:
+    suspects = names.suspects(post(bench.event(class_, rank=3)).findings[0])
+    assert len(suspects) == len(set(suspects))
+
+
+def test_who_ran_out_of_gpu_memory_is_suspected_once(bench: Any, post: Any, names: Any) -> None:
+    event = bench.event("cuda_out_of_memory", rank=3, error="CUDA out of memory")
+    assert names.suspects(post(event).findings[0]) == ["GPU memory", "the program", "3"]
