@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ncdiag.model.finding import FindingClass
+from ncdiag.model.finding import FindingClass, Role
 from ncdiag.model.log import Event, LogEvidence, Speaker
 from ncdiag.model.place import Place
 from ncdiag.read.events import EventLog
@@ -68,6 +68,9 @@ _HEARD = frozenset(
     {"BrokenPipeError", "ConnectionResetError", "ConnectionRefusedError", "ConnectionError"}
     | {"ConnectionAbortedError", "EOFError"}
 )
+# What says itself that another process raised the cause.
+_ECHO = re.compile(r"\bSee (?:root cause above|stack trace (?:\(above\) )?for the root cause)")
+_ECHO_NAME = "EngineDeadError"
 _EXHAUSTED = "ResourceExhaustedError"
 _OF_THE_GPU = re.compile(OF_THE_GPU)
 _PATIENCE = 200
@@ -258,6 +261,7 @@ class TracebackReader:
         if name.rpartition(".")[2] in _HEARD:
             details["echo"] = "connection"
         own = class_ is FindingClass.APPLICATION_EXCEPTION
+        echo = _ECHO.search(ending.message) or name.endswith(_ECHO_NAME)
         self._events.add(
             Event(
                 class_name=class_,
@@ -267,6 +271,7 @@ class TracebackReader:
                 speaker=ending.line.speaker,
                 attributes={"exception": name} if own else {},
                 details={key: value for key, value in details.items() if value},
+                role=Role.CONSEQUENCE if echo else None,
                 count=1 + ending.line.repeats,
             )
         )

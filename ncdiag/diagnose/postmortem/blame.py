@@ -10,6 +10,8 @@ from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.fold import merge
 from ncdiag.diagnose.postmortem.job import job_shape
 from ncdiag.diagnose.postmortem.speech import listed
+from ncdiag.diagnose.postmortem.thresholds import AGAIN_AFTER_S
+from ncdiag.diagnose.postmortem.timeline import spread
 from ncdiag.diagnose.postmortem.transfers import blame_transfers
 from ncdiag.diagnose.postmortem.votes import tally
 from ncdiag.model.finding import FindingClass as C
@@ -73,8 +75,21 @@ def _by_host(draft: Draft, case: Case) -> Iterator[Suspect]:
     kind = SuspectKind.CONFIG if settings else SuspectKind.HOST
     lost = [event for event in draft.accusing if event.details.get("node")]
     events = lost if draft.class_ is C.JOB_CANCELLED and lost else draft.accusing
-    for host in dict.fromkeys([*hosts_of(events, case), *draft.also_hosts]):
+    for host in dict.fromkeys([*_concerned(events, case), *draft.also_hosts]):
         yield Suspect(kind=kind, name=host)
+
+
+def _concerned(events: Iterable[Event], case: Case) -> list[str]:
+    """Hosts of which more is told than, once, that the other end does not answer them."""
+    told: dict[str, list[Event]] = {}
+    for event in events:
+        if host := case.hosts.of_event(event):
+            told.setdefault(host, []).append(event)
+    return [
+        host
+        for host, own in told.items()
+        if not all(event.details.get("of_peer") for event in own) or spread(own) > AGAIN_AFTER_S
+    ]
 
 
 def hosts_of(events: Iterable[Event], case: Case) -> list[str]:

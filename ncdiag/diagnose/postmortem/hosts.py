@@ -97,7 +97,7 @@ class HostBook:
 
     def peer_of(self, event: Event) -> str | None:
         """The other end that an event names, by name, address or GID."""
-        peer = event.attributes.get("peer")
+        peer = event.attributes.get("peer") or event.details.get("far_host")
         if peer:
             resolved = self.resolve(peer)
             if resolved != peer or not _EVERYWHERE.match(_plain(peer)):

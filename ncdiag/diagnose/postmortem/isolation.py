@@ -10,14 +10,12 @@ from ncdiag.diagnose.postmortem.docket import Docket
 from ncdiag.diagnose.postmortem.draft import Draft
 from ncdiag.diagnose.postmortem.ports import came_back, losses
 from ncdiag.diagnose.postmortem.thresholds import AGAIN_AFTER_S, REPORTING_HOSTS, STALL_AFTER_S
-from ncdiag.diagnose.postmortem.timeline import seconds_between
+from ncdiag.diagnose.postmortem.timeline import spread
 from ncdiag.diagnose.postmortem.transfers import CONVICTING, LOCAL_ADAPTER, LOCAL_MEMORY, status_of
 from ncdiag.diagnose.postmortem.votes import tally
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Isolation, Role
-from ncdiag.model.log import Event
 from ncdiag.model.nodes import is_host_name
-from ncdiag.model.place import Place
 
 # Memory errors that the driver contained, or took note of.
 _CONTAINED = frozenset({"63", "92", "94", "156"})
@@ -140,13 +138,6 @@ def _again(draft: Draft, host: str, case: Case) -> bool:
     apart = STALL_AFTER_S if draft.class_ is C.KERNEL_STALL else AGAIN_AFTER_S
     events = [event for event in draft.accusing if case.hosts.of_event(event) == host]
     return spread(events) > apart
-
-
-def spread(events: Iterable[Event]) -> float:
-    """Seconds between the first and the last of events, by one clock; 0 where it cannot be told."""
-    places: list[Place] = [p for e in events for p in (e.place, e.last) if p]
-    gaps = (seconds_between(one, other) for one in places[:1] for other in places)
-    return max((abs(gap) for gap in gaps if gap is not None), default=0.0)
 
 
 def _kernel_agrees(draft: Draft, host: str, drafts: Docket) -> bool:

@@ -1,7 +1,7 @@
 """Which of two events came first, as far as their clocks or their places can tell."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ncdiag.diagnose.postmortem.clocks import (
     Scale,
@@ -65,6 +65,13 @@ class Timeline:
         if gap:
             return gap > 0
         return self.key(one) < self.key(other)
+
+
+def spread(events: Iterable[Event]) -> float:
+    """Seconds between the first and the last of events, by one clock; 0 where it cannot be told."""
+    places: list[Place] = [p for e in events for p in (e.place, e.last) if p]
+    gaps = (seconds_between(one, other) for one in places[:1] for other in places)
+    return max((abs(gap) for gap in gaps if gap is not None), default=0.0)
 
 
 def _marks(timed: Sequence[Place], scale: Scale) -> dict[str, tuple[list[int], list[float]]]:

@@ -240,6 +240,20 @@ _RAY_ROWS: tuple[Signature, ...] = (
         refine=_by_address,
     ),
     _ray(
+        name="ray_node_dead",
+        class_=FindingClass.PROCESS_DIED,
+        needle="has been marked dead because the detector",
+        pattern=Pattern(
+            r"node with node id: [^\n]{1,80}? and address: (?P<d_host>[^\s,]{1,256})"
+            r"(?: and node name: [^\n]{1,256}?)? has been marked dead because the detector has "
+            r"missed too many heartbeats"
+        ),
+        sample="The node with node id: 0a0b and address: 10.77.0.8 and node name: 10.77.0.8 has "
+        "been marked dead because the detector has missed too many heartbeats from it.",
+        near_miss="The node with node id: 0a0b and address: 10.77.0.8 has left",
+        source="Ray raylet node_manager.cc",
+    ),
+    _ray(
         name="ray_oom",
         class_=FindingClass.OOM_KILL,
         needle="running low on memory",

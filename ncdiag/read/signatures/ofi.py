@@ -1,8 +1,10 @@
 """Rows for the libfabric plug-in, libfabric itself and in-network reduction (SHARP)."""
 
+import re
+
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.read.line import Line
-from ncdiag.read.signatures.fragments import SPOKEN, TOLD, caution, signature
+from ncdiag.read.signatures.fragments import SPOKEN, TOLD, caution, chain, signature
 from ncdiag.read.signatures.row import ANY_LEVEL, OUTSIDE
 
 _RC = r"RC: ?(?P<rc>-?\d{1,6})"
@@ -17,7 +19,21 @@ _FAILING = (
 _COMPLETED = r"NET/OFI Request\b.{0,60}? completed with error"
 
 
-def _newer_name(values: dict[str, str], _line: Line) -> dict[str, str] | None:
+# The provider's errors of the other end, and how it may name that end.
+_OF_THE_PEER = re.compile(r"[Uu]n(?:responsive|reachable) (?:receiver|remote)\b")
+_PEER_ID = re.compile(r"\bPeer host id: (?!N/A)([\w.-]{1,64})")
+
+
+def _other_end(values: dict[str, str], line: Line) -> dict[str, str]:
+    """Say that the error is of the other end, and which that is."""
+    if _OF_THE_PEER.match(values.get("error", "")):
+        values["d_of_peer"] = "yes"
+        if found := _PEER_ID.search(line.text):
+            values["d_far_host"] = found[1]
+    return values
+
+
+def _newer_name(values: dict[str, str], _line: Line) -> dict[str, str]:
     """The newer text calls the return code ``err``: kept under both names."""
     return {**values, "rc": values["err"]}
 
@@ -34,6 +50,7 @@ _COMPLETIONS = (
         near_miss="NET/OFI Request 0x7f20 completed. Completed length: 4096",
         source="aws-ofi-nccl nccl_ofi_rdma.c, nccl_ofi_sendrecv.c",
         versions="plug-in 1.8 and later",
+        refine=_other_end,
     ),
     signature(
         "ofi-completion-named",
@@ -47,7 +64,7 @@ _COMPLETIONS = (
         near_miss="NET/OFI Request 0x7f20 (SEND) completed, len: 4096",
         source="aws-ofi-nccl nccl_ofi_platform.h",
         versions="plug-in 1.17 and later",
-        refine=_newer_name,
+        refine=chain(_newer_name, _other_end),
     ),
     signature(
         "ofi-completion",
@@ -59,6 +76,7 @@ _COMPLETIONS = (
         near_miss="NET/OFI Request 0x7f20 completed. Completed length: 4096",
         source="aws-ofi-nccl nccl_ofi_net.c",
         versions="plug-in up to 1.7",
+        refine=_other_end,
     ),
     signature(
         "libfabric-completion",
@@ -71,6 +89,7 @@ _COMPLETIONS = (
         near_miss="libfabric:77:1700000000:efa:cq:efa_cq_open():81<info> prov_err: none",
         source="libfabric prov/efa",
         levels=ANY_LEVEL,
+        refine=_other_end,
     ),
 )
 
