@@ -198,6 +198,28 @@ def test_attributes_are_those_of_the_class(row: Signature) -> None:
 
 
 @each_row
+def test_a_signal_is_a_number(row: Signature) -> None:
+    event = match(row, line_for(row, row.sample))
+    assert event
+    assert event.attributes.get("signal", "0").isdecimal()
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("Fatal Python error: Bus error", "7"),
+        ("Fatal Python error: Illegal instruction", "4"),
+        ("Fatal Python error: Floating-point exception", "8"),
+        ("srun: error: n4: task 3: Segmentation fault", "11"),
+        ("worker terminated with signal SIGFPE", "8"),
+        ("Sending process 4711 closing signal SIGINT", "2"),
+    ],
+)
+def test_a_signal_by_name_or_text_is_published_by_its_number(text: str, number: str) -> None:
+    assert [event.attributes for event in events_of(line(text, None))] == [{"signal": number}]
+
+
+@each_row
 def test_row_is_filled_in(row: Signature) -> None:
     assert row.source
     assert row.versions

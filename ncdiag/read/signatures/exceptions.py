@@ -3,18 +3,11 @@
 from functools import partial
 
 from ncdiag.model.finding import FindingClass, Role, Severity
-from ncdiag.read.line import Line
-from ncdiag.read.signatures.fragments import final
+from ncdiag.read.signatures.fragments import chain, either, final
 from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
-from ncdiag.read.signatures.signals import SIGNAL_WORDS
+from ncdiag.read.signatures.signals import SIGNAL_WORDS, numbered
 
 _FAULTS = "SIGSEGV|SIGBUS|SIGILL|SIGFPE"
-
-
-def _one_signal(values: dict[str, str], line: Line) -> dict[str, str]:
-    """Fold the two places where the signal may stand."""
-    del line
-    return {"signal": values.get("signal") or values["signal_"]}
 
 
 _any = partial(Signature, levels=OUTSIDE)
@@ -46,7 +39,7 @@ _CRASH_ROWS: tuple[Signature, ...] = (
         sample="*** SIGSEGV received at time=1900000000 on cpu 12 ***",
         near_miss="handlers of SIGSEGV are installed",
         source="abseil, glog, Go, fault handlers of frameworks, torch.multiprocessing",
-        refine=_one_signal,
+        refine=chain(either("signal"), numbered),
     ),
     _crash(
         name="fatal_python",
@@ -55,6 +48,7 @@ _CRASH_ROWS: tuple[Signature, ...] = (
         sample="Fatal Python error: Segmentation fault",
         near_miss="Fatal Python error: Aborted",
         source="Python faulthandler",
+        refine=numbered,
     ),
     _crash(
         name="worker_crash",
@@ -64,6 +58,7 @@ _CRASH_ROWS: tuple[Signature, ...] = (
         "possible that dataloader's workers are out of shared memory.",
         near_miss="RuntimeError: DataLoader worker (pid 4711) is killed by signal: Killed. ",
         source="torch.utils.data",
+        refine=numbered,
     ),
     _crash(
         name="glibc",
@@ -98,6 +93,7 @@ _CRASH_ROWS: tuple[Signature, ...] = (
         sample="ERROR: Unexpected segmentation fault encountered in worker.",
         near_miss="Unexpected segment encountered in worker",
         source="torch.utils.data",
+        refine=numbered,
     ),
     _crash(
         name="segfault_encountered",

@@ -8,7 +8,7 @@ from ncdiag.read.line import Line
 from ncdiag.read.signatures import mpi, schedulers, signals
 from ncdiag.read.signatures.fragments import either
 from ncdiag.read.signatures.row import OUTSIDE, Pattern, Signature
-from ncdiag.read.signatures.signals import SIGNAL_WORDS
+from ncdiag.read.signatures.signals import SIGNAL_WORDS, numbered
 
 # "srun: error: node[3-5]: tasks 12-14,20: ".
 _SRUN = (
@@ -146,6 +146,7 @@ _SLURM_ROWS: tuple[Signature, ...] = (
         pattern=Pattern(rf"{_SRUN}(?P<signal>{SIGNAL_WORDS})"),
         sample="srun: error: gpu041: task 3: Segmentation fault (core dumped)",
         near_miss="srun: error: gpu041: task 3: Aborted (core dumped)",
+        refine=numbered,
     ),
     _srun(
         name="srun_exit_crash",

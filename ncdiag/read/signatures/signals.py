@@ -10,12 +10,42 @@ SIGNAL_WORDS = (
     r"Segmentation fault|Bus error|Illegal instruction|Floating point exception|"
     r"Floating-point exception|Trace/breakpoint trap"
 )
+# Names and texts of signals, in small letters.
+_NUMBERS = {
+    "sighup": "1",
+    "sigint": "2",
+    "sigquit": "3",
+    "sigill": "4",
+    "illegal instruction": "4",
+    "sigtrap": "5",
+    "trace/breakpoint trap": "5",
+    "sigabrt": "6",
+    "sigbus": "7",
+    "bus error": "7",
+    "sigfpe": "8",
+    "floating point exception": "8",
+    "floating-point exception": "8",
+    "sigkill": "9",
+    "sigusr1": "10",
+    "sigsegv": "11",
+    "segmentation fault": "11",
+    "sigusr2": "12",
+    "sigterm": "15",
+}
+
+
+def numbered(values: dict[str, str], line: Line) -> dict[str, str]:
+    """Publish a signal's number for its name or text."""
+    del line
+    signal = values["signal"]
+    return values | {"signal": _NUMBERS.get(signal.lower(), signal)}
 
 
 def _told_to_stop(values: dict[str, str], line: Line) -> dict[str, str] | None:
     """Refuse a number that is no signal, and a line that has a row of its own."""
     number_only = values["signal"] == "15" and "ignal" not in line.text
-    return None if number_only or "Main process received" in line.text else values
+    refused = number_only or "Main process received" in line.text
+    return None if refused else numbered(values, line)
 
 
 _any = partial(Signature, levels=OUTSIDE)
@@ -30,6 +60,7 @@ ROWS: tuple[Signature, ...] = (
         sample="Main process received SIGTERM, exiting",
         near_miss="Main process received SIGHUP",
         source="torch.distributed.launch of torch 1.7 to 1.8",
+        refine=numbered,
     ),
     _terminated(
         name="killing_subprocess",
@@ -47,6 +78,7 @@ ROWS: tuple[Signature, ...] = (
         near_miss="closing signal handlers",
         source="torch elastic multiprocessing/api.py",
         kind="elastic",
+        refine=numbered,
     ),
     _terminated(
         name="elastic_death_signal",
@@ -59,6 +91,7 @@ ROWS: tuple[Signature, ...] = (
         near_miss="Received no death signal",
         source="torch elastic agent",
         kind="elastic",
+        refine=numbered,
     ),
     _terminated(
         name="elastic_signal_exception",
@@ -117,6 +150,7 @@ ROWS: tuple[Signature, ...] = (
         sample="./run.sh: line 31: 4711 Segmentation fault      (core dumped) python train.py",
         near_miss="./run.sh: line 31: 4711 Aborted                 (core dumped) python train.py",
         source="bash",
+        refine=numbered,
     ),
     _any(
         name="shell_aborted",
