@@ -7,6 +7,7 @@ from ncdiag.read.document import Document
 from ncdiag.read.elastic import ElasticReader
 from ncdiag.read.fabric_blocks import FabricBlockReader
 from ncdiag.read.flight_text import FlightTextReader
+from ncdiag.read.horovod_stalls import HorovodStallReader
 from ncdiag.read.inspector import InspectorReader
 from ncdiag.read.kernel_blocks import KernelBlockReader
 from ncdiag.read.line import LineReader
@@ -41,6 +42,7 @@ def line_readers() -> list[LineReader]:
         TracebackReader(),
         MpiEndReader(),
         RayDeathReader(),
+        HorovodStallReader(),
         Mlx5DumpReader(),
         KernelBlockReader(),
         FabricBlockReader(),

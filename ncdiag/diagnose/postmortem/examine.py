@@ -27,6 +27,7 @@ from ncdiag.diagnose.postmortem.reports import ras_drafts
 from ncdiag.diagnose.postmortem.rereading import reread
 from ncdiag.diagnose.postmortem.results import results
 from ncdiag.diagnose.postmortem.settings import complete
+from ncdiag.diagnose.postmortem.stalls import last_stalls
 from ncdiag.diagnose.postmortem.stated import stated
 from ncdiag.diagnose.postmortem.story import story
 from ncdiag.diagnose.postmortem.timeline import Timeline
@@ -83,6 +84,8 @@ def _drafts(case: Case) -> list[Draft]:
     known = {draft.class_ for draft in drafts}
     drafts += [draft for draft in found if draft.class_ not in known]
     drafts += [draft for draft in differences(case) if draft.class_ not in known]
+    if not _failed(drafts):
+        drafts = last_stalls(drafts, case, _stopped(drafts, case))
     if not _failed(drafts):
         drafts += unexplained(case) or hangs(case, _stopped(drafts, case))
     return drafts
