@@ -10,6 +10,7 @@ from ncdiag.diagnose.postmortem.timeline import last_place, seconds_between
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role
 from ncdiag.model.log import Event
+from ncdiag.model.place import Place
 
 # Steps of a start-up that are tried again, or done without.
 _RETRIED = (
@@ -85,16 +86,15 @@ def at_the_end(draft: Draft, case: Case) -> bool:
 
 def _before_boot(draft: Draft, drafts: list[Draft], case: Case) -> bool:
     """Whether the host was booted after a fault of its hardware, and a job failed long after."""
-    failed = [
-        d.first.place for d in drafts if d.tier > Tier.HARDWARE and d.role is not Role.WARNING
-    ]
+    boots = set[Place]()
     for event in draft.events:
         boot = case.evidence.boots.get((event.place.path, event.speaker.host))
         if boot is None or not case.timeline.before(last_place(event), boot):
             return False
-        if not all((seconds_between(boot, place) or 0) > BOOT_BEFORE_JOB_S for place in failed):
-            return False
-    return bool(failed)
+        boots.add(boot)
+    jobs = (one for one in drafts if one.tier > Tier.HARDWARE and one.role is not Role.WARNING)
+    gaps = [seconds_between(boot, one.first.place) or 0.0 for one in jobs for boot in boots]
+    return bool(gaps) and min(gaps) > BOOT_BEFORE_JOB_S
 
 
 def _cooled(draft: Draft, drafts: list[Draft], case: Case) -> bool:
