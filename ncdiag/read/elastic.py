@@ -9,6 +9,9 @@ from ncdiag.model.log import Event, LogEvidence, Speaker, WorkerFailure
 from ncdiag.model.place import Clock, Moment, Place
 from ncdiag.read.line import Line
 
+# The form of what agents tell of their workers.
+AGENT_FORM = "elastic_report"
+
 _FIELD = re.compile(r"^\s*(time|host|rank|exitcode|error_file|traceback)\s{0,10}: ?(.*)$")
 _INDEX = re.compile(r"^\s*\[(\d{1,7})\]:\s*$")
 _HEADS = (
@@ -248,7 +251,7 @@ def _reported(failure: WorkerFailure, line: Line, *, follows: bool, named: bool)
     }
     return Event(
         class_name=FindingClass.ELASTIC_WORKER_FAILED,
-        form="elastic_report",
+        form=AGENT_FORM,
         place=_place(failure),
         text=line.shown or line.text,
         speaker=line.speaker,
@@ -265,7 +268,7 @@ def _ended(
 ) -> Event:
     return Event(
         class_name=class_,
-        form="elastic_report",
+        form=AGENT_FORM,
         place=_place(failure),
         text=line.shown or line.text,
         speaker=line.speaker,

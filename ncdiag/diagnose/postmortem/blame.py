@@ -46,10 +46,16 @@ def _suspects(draft: Draft, case: Case) -> list[Suspect]:
     found: list[Suspect] = []
     for kind in draft.rule.blame:
         found += _BY_BLAME[kind](draft, case)
-    if not found and draft.class_ in _PROCESSES and (pid := draft.attributes.get("pid")):
+    if not found and draft.class_ in _PROCESSES and (pid := _pid(draft)):
         # Nothing says where it ran or which rank it was.
         found.append(Suspect(kind=SuspectKind.APPLICATION, name=f"pid {pid}"))
     return found
+
+
+def _pid(draft: Draft) -> str | None:
+    """The process that ended, by the first of its messages that tells."""
+    told = (event.details.get("pid") for event in draft.accusing)
+    return draft.attributes.get("pid") or next(filter(None, told), None)
 
 
 def _by_peer(draft: Draft, case: Case) -> Iterator[Suspect]:

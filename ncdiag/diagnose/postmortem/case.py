@@ -1,5 +1,6 @@
 """What every rule looks things up in."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -86,6 +87,21 @@ class Case:
             return speaker.rank
         process = self.process_of(speaker)
         return world_rank(process) if process else None
+
+    @cached_property
+    def hosts_of_pids(self) -> dict[str, str]:
+        """The host of each pid that one process only has, where all ranks of the job are known."""
+        processes = self.evidence.processes
+        sizes = [c.ranks for process in processes for c in process.communicators if c.ranks]
+        known = {world_rank(process) for process in processes}
+        if not sizes or not known.issuperset(range(max(sizes))):
+            return {}
+        counts = Counter(process.pid for process in processes)
+        return {p.pid: p.host for p in processes if p.pid and counts[p.pid] == 1}
+
+    def process_at(self, host: str, pid: str) -> NcclProcess | None:
+        """The process that has a pid on a host."""
+        return next((p for p in self.processes_on.get(host, ()) if p.pid == pid), None)
 
     def ranks_of(self, events: Iterable[Event]) -> set[int]:
         """The ranks that events name, and those that speak."""

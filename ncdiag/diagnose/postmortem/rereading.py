@@ -8,11 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ncdiag.diagnose.postmortem.case import Case
+from ncdiag.diagnose.postmortem.ranks import world_rank
 from ncdiag.diagnose.postmortem.swept import swept
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.finding import Role, Severity
 from ncdiag.model.log import Event, NcclProcess
 from ncdiag.model.place import Place
+from ncdiag.read.elastic import AGENT_FORM
 
 _Reading = Callable[[Event, NcclProcess, Case], Event]
 
@@ -54,9 +56,28 @@ def _all_clear(event: Event) -> bool:
 def _reread(event: Event, case: Case) -> Event:
     if event.class_name == C.CUDA_ERROR and _UNLOADING in event.attributes.get("error", ""):
         return replace(event, role=Role.CONSEQUENCE)
+    if event.class_name == C.PROCESS_CRASH and event.form == AGENT_FORM:
+        return _of_worker(event, case)
     reading = _READINGS.get(event.class_name)
     process = case.process_of(event.speaker) if reading else None
     return reading(event, process, case) if reading and process else event
+
+
+def _of_worker(event: Event, case: Case) -> Event:
+    """A worker's crash with host and rank, where its agent's table proves them by the pid.
+
+    A stream may have the name of the host.
+    """
+    pid = event.details.get("pid", "")
+    named = case.hosts.of_event(event)
+    hosts = [named] if named else [event.speaker.label, case.hosts_of_pids.get(pid)]
+    found = (case.process_at(host, pid) for host in hosts if host)
+    process = next(filter(None, found), None)
+    if process is None:
+        return event
+    rank = world_rank(process)
+    ranks = event.ranks or (() if rank is None else (rank,))
+    return replace(event, details={**event.details, "host": process.host}, ranks=ranks)
 
 
 def _opening(event: Event, process: NcclProcess, case: Case) -> Event:
