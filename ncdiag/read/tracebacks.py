@@ -69,7 +69,10 @@ _HEARD = frozenset(
     | {"ConnectionAbortedError", "EOFError"}
 )
 # What says itself that another process raised the cause.
-_ECHO = re.compile(r"\bSee (?:root cause above|stack trace (?:\(above\) )?for the root cause)")
+_ECHO = re.compile(
+    r"\bSee (?:root cause above|stack trace (?:\(above\) )?for the root cause)"
+    r"|Horovod has been shut down\. This was caused by"
+)
 _ECHO_NAME = "EngineDeadError"
 _EXHAUSTED = "ResourceExhaustedError"
 _OF_THE_GPU = re.compile(OF_THE_GPU)

@@ -39,6 +39,10 @@ FRAMES = (
             "encountered an issue. See stack trace (above) for the root cause."
         ),
         f"{FRAMES}\n(APIServer pid=1) vllm.v1.engine.exceptions.EngineDeadError",
+        (
+            f"{FRAMES}\n(APIServer pid=1) framework.errors_impl.UnknownError: Horovod has been "
+            "shut down. This was caused by an exception on one of the ranks."
+        ),
     ],
 )
 def test_an_exception_that_points_at_another_follows_from_it(last: str) -> None:
