@@ -31,15 +31,11 @@ def _settle(draft: Draft, case: Case) -> bool:
         return False
     draft.events = losses
     draft.returns = returns
-    booting = all(_booting(event) for event in losses)
-    if booting and came_back(draft, case):
+    if came_back(draft, case) and all(booting(event) for event in losses):
         return False
     draft.first = next((event for event in losses if event.role is None), losses[0])
     draft.role = Role(draft.first.role) if draft.first.role else draft.rule.role
     merge(draft)
-    if booting:
-        draft.role = Role.WARNING
-        draft.notes.append("The link never came up since the host booted: it may not be in use.")
     if came_back(draft, case):
         draft.severity = Severity.DEGRADED
         draft.notes.append("The link came back afterwards: a flap.")
@@ -51,7 +47,7 @@ def returned(event: Event) -> bool:
     return event.details.get("recovered") == "yes" or event.details.get("state") in {"up", "init"}
 
 
-def _booting(event: Event) -> bool:
+def booting(event: Event) -> bool:
     """Whether a link is lost while the kernel boots, which brings it up for the first time."""
     time = last_place(event).time
     return time is not None and time.clock is Clock.UPTIME and time.seconds < BOOT_S

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import Tier
 from ncdiag.diagnose.postmortem.draft import Draft
+from ncdiag.diagnose.postmortem.ports import booting
 from ncdiag.diagnose.postmortem.thresholds import BOOT_BEFORE_JOB_S
 from ncdiag.diagnose.postmortem.timeline import last_place, seconds_between
 from ncdiag.model.finding import FindingClass as C
@@ -103,6 +104,11 @@ def _cooled(draft: Draft, drafts: list[Draft], case: Case) -> bool:
     return passing and _ran_on(draft, drafts, case)
 
 
+def _never_up(draft: Draft, drafts: list[Draft], case: Case) -> bool:
+    """Whether a port had no link since the host booted, and a run did without it."""
+    return all(map(booting, draft.events)) and _ran_on(draft, drafts, case)
+
+
 def _handled(draft: Draft, drafts: list[Draft], case: Case) -> bool:
     """Whether the run, or every test, came to its end after the exception: it ended no rank."""
     if _outlived(draft, drafts, case):
@@ -161,6 +167,7 @@ _JUDGES: Mapping[C, Callable[[Draft, list[Draft], Case], bool]] = {
     # What a program may catch, or a scheduler of tasks try again.
     C.CUDA_OUT_OF_MEMORY: _caught,
     C.OOM_KILL: _caught,
+    C.NIC_LINK_DOWN: _never_up,
     C.STORAGE_ERROR: _ran_on,
     C.THERMAL_POWER: _cooled,
 }
