@@ -4,6 +4,7 @@ from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import Blame, Tier
 from ncdiag.diagnose.postmortem.docket import Docket
 from ncdiag.diagnose.postmortem.draft import Draft
+from ncdiag.diagnose.postmortem.stated import stated
 from ncdiag.diagnose.postmortem.thresholds import AGAIN_AFTER_S
 from ncdiag.diagnose.postmortem.timeline import seconds_between
 from ncdiag.model.finding import FindingClass as C
@@ -83,4 +84,7 @@ def after_the_end(draft: Draft, drafts: Docket, case: Case) -> Draft | None:
 def _not_after(failure: Draft, end: Draft, case: Case) -> bool:
     """Whether a failure came first, or may have: jobs that failed are ended, not the reverse."""
     one, other = failure.first.place, end.first.place
+    if case.pasted_below(failure.first, end.first):
+        gap = seconds_between(one, stated(end.first))
+        return gap is None or gap >= 0
     return not case.timeline.ordered(one, other) or case.timeline.before(one, other)

@@ -70,3 +70,22 @@ def test_what_may_have_other_causes_is_not_explained_by_a_fault_told_below(
 ) -> None:
     answer = post(bench.event(ending, "a", pid="5"), bench.event(fault, "a", at=9000))
     assert names.roots(answer) == [fault, ending]
+
+
+@pytest.mark.parametrize(
+    ("hour", "roots"),
+    [
+        (None, ["host_memory_error"]),
+        ("01", ["host_memory_error"]),
+        ("03", ["host_memory_error", "job_cancelled"]),
+    ],
+)
+def test_a_fault_told_below_ended_the_job_unless_it_was_cancelled_before(
+    bench: Any, post: Any, names: Any, hour: Any, roots: Any
+) -> None:
+    cancelled = {"at": "1970-01-02T02:00:00"} if hour else {}
+    answer = post(
+        bench.event("job_cancelled", details=cancelled),
+        bench.event("host_memory_error", "a", at=86_400 + 3600 * int(hour or 3), error="UE"),
+    )
+    assert names.roots(answer) == roots
