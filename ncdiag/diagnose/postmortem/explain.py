@@ -33,6 +33,8 @@ Rule = Callable[[Draft, Docket, Case], Draft | None]
 _REPORTS = frozenset({C.ELASTIC_WORKER_FAILED, C.STORE_FAILURE})
 _TIMEOUTS = frozenset({C.TORCH_WATCHDOG_TIMEOUT, C.TORCH_WATCHDOG_STUCK, C.RAS_MISMATCH})
 
+# What ends a rank by itself, whatever others do.
+_RAISED = frozenset({C.CUDA_OUT_OF_MEMORY, C.APPLICATION_EXCEPTION})
 _GIVEN_UP = frozenset({C.TORCH_WATCHDOG_TIMEOUT, C.TORCH_DESYNC})
 
 
@@ -132,11 +134,11 @@ def _not_after(cause: Draft, draft: Draft, case: Case) -> bool:
 
 
 def _was_missing(cause: Draft, draft: Draft, case: Case) -> bool:
-    """Whether ranks without memory are none of those that waited: those waited for them.
+    """Whether the ranks that raised are none of those that waited: those waited for them.
 
-    Streams of ranks are put one after another; and nobody runs out of memory by others' waiting.
+    Streams of ranks are put one after another, so that lines tell no order.
     """
-    if cause.class_ is not C.CUDA_OUT_OF_MEMORY or draft.class_ is not C.TORCH_WATCHDOG_TIMEOUT:
+    if cause.class_ not in _RAISED or draft.class_ is not C.TORCH_WATCHDOG_TIMEOUT:
         return False
     failed, waited = case.ranks_of(cause.accusing), case.ranks_of(draft.accusing)
     return bool(failed and waited) and not failed & waited
