@@ -19,8 +19,8 @@ FORM = "horovod_stall"
 _HEAD = re.compile(r"submitted to be reduced, gathered or broadcasted by subset of ranks\b")
 _TITLE = re.compile(r"(?:Missing ranks|Stalled ops): ?")
 _RANK = re.compile(r"\s{0,8}(\d{1,7}): \[[^\]\n]{0,4000}\]?,?")
-# "Stalled ops:grad_7 [missing ranks: 5, 6]", before 0.19. "[m" may have been taken for a colour.
-_OLD = re.compile(r" (?:\[m)?issing ranks: ?(\d[\d, ]{0,8000})\]")
+# "Stalled ops:grad_7 [missing ranks: 5, 6]", before 0.19.
+_OLD = re.compile(r" \[missing ranks: ?(\d[\d, ]{0,8000})\]")
 _NUMBER = re.compile(r"\d{1,7}")
 # Ranks of a report, a line each, and reports that are read at a time.
 _MOST_LINES = 4096

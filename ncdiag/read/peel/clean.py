@@ -11,7 +11,8 @@ _CONTROL = re.compile(
 # Colours whose escape was dropped or spelt out.
 _MAIMED = re.compile(
     r"(?:\^\[|\\x1[bB]|\\e|\\0?33|\\u001[bB]|ESC|\u241b|\u2190)?"
-    r"\[(?:(?:\d{1,3}(?:;\d{1,3}){0,8})?m(?!\])|(?<=[\[eEbBC3\u241b\u2190]\[)[0-2]?[KJ])"
+    r"\[(?:\d{1,3}(?:;\d{1,3}){0,8}m(?!\])|m(?![\w ,.:/=-]{0,80}\])"
+    r"|(?<=[\[eEbBC3\u241b\u2190]\[)[0-2]?[KJ])"
 )
 _HINT = re.compile(r"\[(?:[\d;]{0,40}m|[0-2]?[KJ])")
 _MAIMED_START = re.compile(rf"(?:{_MAIMED.pattern})+ ?")
