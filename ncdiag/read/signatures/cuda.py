@@ -16,6 +16,7 @@ STREAM_CALL = (
     r"[^\n]{0,300}?: "
     r"(?=CUDA_ERROR_(?!(?:OUT_OF_MEMORY|NO_DEVICE|NOT_READY|DEINITIALIZED)\b(?!: )))"
 )
+_NAMED = r"CUDA_ERROR_[A-Z_]{3,60}: "
 # Texts that say what state the fabric is in; others are said of any call.
 _FABRIC_STATE = (
     r"the operation cannot be performed in the present state|operation not supported"
@@ -169,7 +170,7 @@ _FORMS = (
     _Form(
         "stream",
         "CUDA_ERROR_",
-        rf"{STREAM_CALL}(?:CUDA_ERROR_[A-Z_]{{3,60}}: )?+",
+        rf"{STREAM_CALL}(?:{_NAMED}|(?!{_NAMED}))",
         "",
         "Error polling for event status: failed to query event: CUDA_ERROR_LAUNCH_FAILED: {text}",
         "TensorFlow and XLA stream_executor",
