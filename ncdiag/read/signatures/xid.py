@@ -25,7 +25,7 @@ from ncdiag.read.signatures.xid_catalogue import (
 _NEEDLE = "Xid ("
 _HEAD = r"(?<!S)Xid \((?:PCI:)?(?P<pci>[0-9A-Fa-f:.]{1,20})\): 0{0,4}"
 # Possessive, so that what follows cannot give the process up and match earlier.
-_PROCESS = r"(?:, pid='?(?P<d_pid>[^,']{1,40})'?)?+(?:, name=(?P<d_process>[^,]{1,64}))?+"
+_PROCESS = r"(?:, pid='?(?P<d_pid>[^,']{0,40})'?)?+(?:, name=(?P<d_process>[^,]{0,64}))?+"
 _NVLINK_5 = (
     r", (?P<unit>[A-Z][A-Z0-9_]{1,40}) (?P<d_fatal>Fatal|Nonfatal)"
     r"(?: XC\d i\d)?(?: Link (?P<link>-?\d{1,4}))?"
