@@ -1,19 +1,7 @@
 """Lines that name themselves the echo of another, or the end that did not answer."""
 
 import pytest
-
-from ncdiag.diagnose.postmortem import diagnose
-from ncdiag.model.finding import Postmortem
-from ncdiag.read.log_reader import LogReader
-
-
-def post(text: str) -> Postmortem:
-    reader = LogReader("job.log")
-    wanted = sorted(reader.needles | reader.facts)
-    for number, line in enumerate(text.splitlines(), 1):
-        raw = line.encode()
-        reader.take(raw, number, tuple(needle for needle in wanted if needle in raw))
-    return diagnose(reader.finish())
+from told_postmortem import post
 
 
 def roles(text: str) -> list[tuple[str, str]]:

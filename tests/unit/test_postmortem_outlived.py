@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
+from told_postmortem import answer
 
-from ncdiag.diagnose.postmortem import diagnose
-from ncdiag.logs.read_logs import read_logs
 from ncdiag.model.finding import Postmortem
 
 CLOSED = (
@@ -25,12 +24,6 @@ XID = (
 )
 BOOT = "Mar 03 02:30:00 elm-1 kernel: Linux version 6.8.0-45-generic (build@host) #45 SMP"
 FAILED = "elm-1 srun[9]: [rank1]: AssertionError: the vocabulary has the wrong size"
-
-
-def answer(tmp_path: Path, *lines: str) -> Postmortem:
-    path = tmp_path / "job.log"
-    path.write_text("".join(f"{line}\n" for line in lines))
-    return diagnose(read_logs([str(path)]))
 
 
 def roots(told: Postmortem) -> list[str]:

@@ -4,9 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-
-from ncdiag.diagnose.postmortem import diagnose
-from ncdiag.logs.read_logs import read_logs
+from told_postmortem import answer
 
 Roots = Callable[..., list[str]]
 
@@ -49,10 +47,7 @@ def roots(tmp_path: Path) -> Roots:
     """The classes of the roots of a log."""
 
     def of(*lines: str) -> list[str]:
-        path = tmp_path / "job.log"
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        answer = diagnose(read_logs([str(path)]))
-        return [str(f.class_) for f in answer.findings if f.role == "root"]
+        return [str(f.class_) for f in answer(tmp_path, *lines).findings if f.role == "root"]
 
     return of
 

@@ -3,19 +3,10 @@
 from pathlib import Path
 
 import pytest
-
-from ncdiag.diagnose.postmortem import diagnose
-from ncdiag.logs.read_logs import read_logs
-from ncdiag.model.finding import Postmortem
+from told_postmortem import answer
 
 XID = "NVRM: Xid (PCI:0000:5e:00): 79, pid=81, name=python, GPU has fallen off the bus."
 WARN = "ash-3:81:90 [1] transport/net_ib.cc:93 NCCL WARN NET/IB : Got async event : port error"
-
-
-def answer(tmp_path: Path, *lines: str) -> Postmortem:
-    path = tmp_path / "some.log"
-    path.write_text("".join(f"{line}\n" for line in lines))
-    return diagnose(read_logs([str(path)]))
 
 
 QUOTED = [

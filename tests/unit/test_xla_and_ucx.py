@@ -1,22 +1,12 @@
 """What TensorFlow, XLA, JAX and UCX say: memory, failed calls, ranks that do not meet."""
 
 import pytest
+from told_postmortem import post
 
-from ncdiag.diagnose.postmortem import diagnose
-from ncdiag.model.finding import Finding, Postmortem, Role
-from ncdiag.read.log_reader import LogReader
+from ncdiag.model.finding import Finding, Role
 
 HEAD = "Traceback (most recent call last):"
 FRAME = '  File "/srv/fit.py", line 8, in <module>'
-
-
-def post(text: str) -> Postmortem:
-    reader = LogReader("job.log")
-    wanted = sorted(reader.needles | reader.facts)
-    for number, line in enumerate(text.splitlines(), 1):
-        raw = line.encode()
-        reader.take(raw, number, tuple(needle for needle in wanted if needle in raw))
-    return diagnose(reader.finish())
 
 
 def roots(text: str) -> list[str]:

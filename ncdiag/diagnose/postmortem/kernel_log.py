@@ -6,10 +6,8 @@ from ncdiag.diagnose.postmortem.hosts import HostBook
 from ncdiag.model.finding import FindingClass as C
 from ncdiag.model.log import Event
 
-# Of these processes die.
-UNDER_PROCESSES = frozenset(
+GPU_FAULTS = frozenset(
     {
-        C.XID_APPLICATION_FAULT,
         C.GPU_MEMORY_ERROR,
         C.GPU_FELL_OFF_BUS,
         C.GSP_TIMEOUT,
@@ -17,9 +15,11 @@ UNDER_PROCESSES = frozenset(
         C.GPU_INTERNAL_FAULT,
         C.NVSWITCH_FATAL,
         C.PCIE_ERROR,
-        C.HOST_MEMORY_ERROR,
+        C.XID_APPLICATION_FAULT,
     }
 )
+# Of these processes die.
+UNDER_PROCESSES = GPU_FAULTS | {C.HOST_MEMORY_ERROR}
 _TOLD = UNDER_PROCESSES | {C.NIC_FIRMWARE_FAULT, C.NIC_LINK_DOWN, C.OOM_KILL, C.KERNEL_STALL}
 
 

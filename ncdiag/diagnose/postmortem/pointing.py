@@ -6,6 +6,7 @@ from ncdiag.diagnose.postmortem.case import Case
 from ncdiag.diagnose.postmortem.classes import Tier
 from ncdiag.diagnose.postmortem.docket import Docket
 from ncdiag.diagnose.postmortem.draft import Draft
+from ncdiag.diagnose.postmortem.kernel_log import GPU_FAULTS
 from ncdiag.diagnose.postmortem.thresholds import (
     CAUSE_AFTER_EFFECT_S,
     CAUSE_BEFORE_EFFECT_S,
@@ -16,18 +17,6 @@ from ncdiag.model.finding import FindingClass as C
 _Link = tuple[str | None, str | None]
 _NOWHERE: set[_Link] = {(None, None)}
 
-_GPU_FAULTS = frozenset(
-    {
-        C.GPU_MEMORY_ERROR,
-        C.GPU_FELL_OFF_BUS,
-        C.GSP_TIMEOUT,
-        C.NVLINK_ERROR,
-        C.GPU_INTERNAL_FAULT,
-        C.NVSWITCH_FATAL,
-        C.PCIE_ERROR,
-        C.XID_APPLICATION_FAULT,
-    }
-)
 _NIC_FAULTS = frozenset(
     {
         C.IB_PORT_ERROR,
@@ -84,7 +73,7 @@ def local_hardware(draft: Draft, drafts: Docket, case: Case) -> Draft | None:
 
 def _only_one(draft: Draft, drafts: Docket, case: Case) -> Draft | None:
     """The fault of the one host that has any of its kind, to which a nameless program belongs."""
-    for class_ in sorted(_GPU_FAULTS | _NIC_FAULTS):
+    for class_ in sorted(GPU_FAULTS | _NIC_FAULTS):
         alike = [d for d in drafts.of(class_) if d.root and d is not draft]
         if not alike or not _fits(draft.class_, alike[0]) or not _plausible(alike[0], draft):
             continue
@@ -103,7 +92,7 @@ def _pasted_beside(draft: Draft, fault: Draft, case: Case) -> bool:
 def _fits(call: C, fault: Draft) -> bool:
     if call is C.CUDA_INVALID_DEVICE:
         return _is_gone(fault)
-    return (call in _GPU_CALLS and fault.class_ in _GPU_FAULTS) or (
+    return (call in _GPU_CALLS and fault.class_ in GPU_FAULTS) or (
         call in _NIC_CALLS and fault.class_ in _NIC_FAULTS
     )
 

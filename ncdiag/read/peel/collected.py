@@ -11,22 +11,11 @@ from ncdiag.read.peel import stamps
 from ncdiag.read.peel.chain import Chain, Memory
 
 TEXTS = (
-    *(
-        "_raw",
-        "log",
-        "MESSAGE",
-        "message",
-        "@message",
-        "msg",
-        "line",
-        "textPayload",
-        "text",
-        "body",
-    ),
-)
+    "_raw", "log", "MESSAGE", "message", "@message", "msg", "line", "textPayload", "text", "body",
+)  # fmt: skip
 _TIMES = (
-    *("time", "@timestamp", "timestamp", "_time", "ts", "asctime", "__REALTIME_TIMESTAMP", "date"),
-)
+    "time", "@timestamp", "timestamp", "_time", "ts", "asctime", "__REALTIME_TIMESTAMP", "date",
+)  # fmt: skip
 _HOSTS = (
     ("kubernetes", "host"),
     ("kubernetes", "node_name"),
